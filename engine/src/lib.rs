@@ -1,0 +1,1 @@
+//! The engine: loader, model, caches, scheduler, text, server.

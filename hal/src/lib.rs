@@ -1,0 +1,1 @@
+//! The contract between devices, operators and whoever runs them.
