@@ -1,1 +1,3 @@
 //! The contract between devices, operators and whoever runs them.
+
+pub mod num;
