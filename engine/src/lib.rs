@@ -1,1 +1,3 @@
 //! The engine: loader, model, caches, scheduler, text, server.
+
+pub mod vision;
