@@ -1,3 +1,8 @@
 //! The engine: loader, model, caches, scheduler, text, server.
 
+pub mod error;
+pub mod model;
 pub mod vision;
+pub mod weights;
+
+pub use error::{Error, Result};

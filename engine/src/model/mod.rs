@@ -1,0 +1,3 @@
+//! The models the engine runs. Nothing outside this module knows a model's name.
+
+pub mod v41;
