@@ -1,0 +1,8 @@
+//! Collectives: operators like all others, planned, captured and replayed. Every rank of the group
+//! launches the same one, on its own thread; a rank that does not arrive is `Error::Peer` on all.
+
+pub mod all_gather;
+pub mod all_reduce;
+
+pub use all_gather::{AllGather, AllGatherIo};
+pub use all_reduce::{AllReduce, AllReduceIo};
