@@ -5,9 +5,13 @@ pub mod config;
 mod config_keys;
 mod config_read;
 pub mod engram_hash;
+pub mod ledger;
+pub mod names;
+mod names_check;
 mod pcg64;
 pub mod rope;
 pub mod topology;
 
 pub use config::Config;
+pub use ledger::Ledger;
 pub use topology::Topology;

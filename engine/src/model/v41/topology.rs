@@ -50,7 +50,7 @@ impl Config {
         Topology { layers }
     }
 
-    fn layer_topology(&self, layer: usize) -> LayerTopology {
+    pub(super) fn layer_topology(&self, layer: usize) -> LayerTopology {
         let compression = &self.compression;
         let ratio = compression.ratios[layer];
         let last = |sources: &[usize]| {
