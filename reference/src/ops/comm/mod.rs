@@ -1,0 +1,4 @@
+//! Cards of the family `comm`.
+
+mod all_gather;
+mod all_reduce;

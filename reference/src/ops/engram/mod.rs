@@ -1,0 +1,5 @@
+//! Cards of the family `engram`.
+
+mod gate;
+mod hash;
+mod lookup;

@@ -1,0 +1,8 @@
+//! Cards of the family `gemm`.
+
+mod bf16_linear;
+mod f32_linear;
+mod grouped_linear;
+mod linear;
+mod mxfp4_linear;
+mod mxfp8_linear;

@@ -1,0 +1,6 @@
+//! Cards of the family `index`.
+
+mod candidates;
+mod scores;
+mod select;
+mod top_k;

@@ -1,0 +1,8 @@
+//! Cards of the family `mhc`.
+
+mod collapse;
+mod collapse_norm;
+mod expand;
+mod mean;
+mod mixes;
+mod start;

@@ -1,0 +1,5 @@
+//! Cards of the family `quant`.
+
+mod cast;
+mod decode;
+mod requant;

@@ -1,0 +1,5 @@
+//! Cards of the family `rows`.
+
+mod embed;
+mod gather;
+mod place;

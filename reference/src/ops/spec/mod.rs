@@ -1,0 +1,5 @@
+//! Cards of the family `spec`.
+
+mod confidence;
+mod markov;
+mod verify;
