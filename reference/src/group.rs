@@ -52,6 +52,9 @@ impl Group {
         let (lock, wake) = &*self.shared;
         // Every update below leaves the exchange whole, so a poisoned lock still guards it.
         let mut state = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rank) = state.failed {
+            return Err(Error::Peer { rank });
+        }
         let deadline = Instant::now() + self.patience;
         // A fast rank may be here again before the others collected the round before.
         while !state.finished.is_empty() {
