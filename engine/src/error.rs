@@ -68,6 +68,9 @@ pub enum Error {
         /// Bytes needed, bytes at hand, what is short and what would fit.
         problem: String,
     },
+    /// A device refused or failed.
+    #[error(transparent)]
+    Device(#[from] tandem_hal::Error),
     /// A broken invariant of the engine itself.
     #[error("internal error: {invariant}; please report it")]
     Internal {
@@ -79,15 +82,17 @@ pub enum Error {
 impl Error {
     /// Whether other input or options would cure it; `false` for faults of the engine or machine.
     pub fn is_caller_mistake(&self) -> bool {
-        !matches!(self, Self::Internal { .. } | Self::Io { .. })
+        !matches!(self, Self::Internal { .. } | Self::Io { .. } | Self::Device(_))
     }
 
     /// The exit code of a command that ends with this error: 2 for input the caller can correct,
-    /// 3 for a model that does not fit, 4 for files the system refuses, 70 for internal errors.
+    /// 3 for a model that does not fit, 4 for files the system refuses, 5 for devices, 70 for
+    /// internal errors.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::DoesNotFit { .. } => 3,
             Self::Io { .. } => 4,
+            Self::Device(_) => 5,
             Self::Internal { .. } => 70,
             _ => 2,
         }

@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod model;
+pub mod plan;
 pub mod text;
 pub mod vision;
 pub mod weights;

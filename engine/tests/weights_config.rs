@@ -1,5 +1,6 @@
 //! Configurations: both layouts, both spellings, and one error for each thing that can be wrong.
 
+use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tandem_engine::Error;
 use tandem_engine::model::v41::Config;
@@ -173,6 +174,7 @@ fn every_constraint_has_its_own_message() {
              16000477 sum to 384016682",
         ),
         ("engram_max_ngram_size", json!(1), "config: engram_max_ngram_size: 1 is outside 2 to"),
+        ("engram_vocab_size", json!(1_000_000_000), "config: engram_vocab_size: 24 buckets exceed"),
         ("engram_head_dim", json!(48), "config: engram_head_dim: 48 is not a multiple"),
         ("engram_compressed_vocab_size", json!(129281), "config: engram_compressed_vocab_size: 1"),
         ("engram_pad_token_id", json!(129280), "config: engram_pad_token_id: 129280 is not below"),
@@ -302,4 +304,36 @@ fn c055_draft_length_against_the_block_size() {
     assert_eq!(without.draft_tokens(None).unwrap(), 0);
     let message = without.draft_tokens(Some(5)).unwrap_err().to_string();
     assert!(message.contains("no draft stages"), "{message}");
+}
+
+/// Values that break rules, and some that keep them.
+fn any_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (0_u64..70).prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(|number| json!(number)),
+        prop::collection::vec(0_u64..50, 0..6).prop_map(Value::from),
+        prop::sample::select(vec![json!(null), json!(true), json!("x"), json!({}), json!([])]),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_two_changes_give_an_answer(
+        keys in prop::array::uniform2(any::<prop::sample::Index>()),
+        values in prop::array::uniform2(any_value()),
+        object in prop::sample::select(vec!["text_config", "vision_config", "quantization_config"]),
+    ) {
+        let mut config = release();
+        for (key, value) in keys.iter().zip(values) {
+            let names: Vec<_> = config[object].as_object().unwrap().keys().cloned().collect();
+            config[object][key.get(&names)] = value;
+        }
+        match parse(&config) {
+            // What is accepted is safe to derive from.
+            Ok(config) => prop_assert_eq!(config.topology().layers.len(), config.layers),
+            Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),
+        }
+    }
 }

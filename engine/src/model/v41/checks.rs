@@ -327,6 +327,17 @@ fn engram(config: &Config) -> Result<()> {
         let (rows, layers) = (engram.table_rows.len(), engram.layers.len());
         return Err(Error::config(ROWS, format!("{rows} sizes for {layers} Engram layers")));
     }
+    // Bounds the walk over primes before it is taken.
+    const COLUMNS: usize = 4096;
+    let columns = engram.columns() * engram.layers.len();
+    if columns > COLUMNS {
+        let problem = format!("{columns} hash columns over all layers exceed {COLUMNS}");
+        return Err(Error::config("engram_n_heads", problem));
+    }
+    if engram.columns() as u64 * engram.bucket_base >= 1 << 32 {
+        let problem = format!("{} buckets exceed 32-bit row numbers", engram.columns());
+        return Err(Error::config("engram_vocab_size", problem));
+    }
     for ((layer, rows), hash) in
         engram.layers.iter().zip(&engram.table_rows).zip(engram_hash::hashes(engram))
     {
