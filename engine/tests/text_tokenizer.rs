@@ -86,13 +86,13 @@ fn long_runs_are_split_like_short_ones() {
 
 #[test]
 fn demo_vocabulary_compresses_to_the_configured_classes() {
-    let map = VocabularyMap::new(&demo_tokenizer(), 1790).unwrap();
+    let map = VocabularyMap::new(demo_tokenizer(), 1790).unwrap();
     assert_eq!(map.ids().len(), 2048);
     assert_eq!(map.classes(), 1790);
     assert_eq!(map.ids()[..3], [0, 1, 2]);
     assert_eq!(map.ids().iter().max(), Some(&1789));
     assert!(matches!(
-        VocabularyMap::new(&demo_tokenizer(), 1791),
+        VocabularyMap::new(demo_tokenizer(), 1791),
         Err(TextError::VocabularyClasses { found: 1790, expected: 1791 })
     ));
 }
@@ -100,7 +100,7 @@ fn demo_vocabulary_compresses_to_the_configured_classes() {
 #[test]
 fn production_vocabulary_compresses_to_the_published_map() {
     let Some(tokenizer) = production_tokenizer() else { return };
-    let map = VocabularyMap::new(&tokenizer, 99_092).unwrap();
+    let map = VocabularyMap::new(tokenizer, 99_092).unwrap();
     let ids = map.ids();
     for (id, class) in [(2, 2), (15, 15), (128_799, 98_611), (128_803, 98_615), (129_264, 99_076)] {
         assert_eq!(ids[id], class);

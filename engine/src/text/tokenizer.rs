@@ -147,6 +147,12 @@ impl Tokenizer {
         self.entry(id).is_ok_and(|entry| entry.added)
     }
 
+    /// The spelling of an id of the added vocabulary; `None` for every other id.
+    pub fn added_spelling(&self, id: u32) -> Option<&str> {
+        let entry = self.entry(id).ok()?;
+        entry.added.then_some(&*entry.spelling)
+    }
+
     /// The bytes that an id stands for; not always whole characters.
     ///
     /// # Errors

@@ -1,9 +1,12 @@
-//! What the text tests share: the tokenizers.
+//! What the text tests share: the tokenizers, and driving a reply stream.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::path::Path;
+use std::sync::LazyLock;
 
-use tandem_engine::text::Tokenizer;
+use tandem_engine::text::{
+    ControlToken, Event, GenerationEnd, ParseOptions, Reply, ReplyStart, ReplyStream, Tokenizer,
+};
 
 /// The tokenizer.json of the demo checkpoint.
 pub const DEMO_TOKENIZER: &[u8] = include_bytes!("../../cli/demo/tokenizer.json");
@@ -13,15 +16,90 @@ const PRODUCTION_PATH: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../target/fetched/tokenizer/tokenizer.json");
 
 /// The demo tokenizer: 2048 ids, every control token.
-pub fn demo_tokenizer() -> Tokenizer {
-    Tokenizer::from_bytes(DEMO_TOKENIZER).expect("the demo tokenizer is part of the repository")
+pub fn demo_tokenizer() -> &'static Tokenizer {
+    static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| {
+        Tokenizer::from_bytes(DEMO_TOKENIZER).expect("the demo tokenizer is part of the repository")
+    });
+    &TOKENIZER
 }
 
 /// The production tokenizer, or `None` after saying why the test is skipped.
-pub fn production_tokenizer() -> Option<Tokenizer> {
-    if !Path::new(PRODUCTION_PATH).exists() {
+pub fn production_tokenizer() -> Option<&'static Tokenizer> {
+    static TOKENIZER: LazyLock<Option<Tokenizer>> = LazyLock::new(|| {
+        Path::new(PRODUCTION_PATH)
+            .exists()
+            .then(|| Tokenizer::from_file(PRODUCTION_PATH).expect("the fetched tokenizer loads"))
+    });
+    if TOKENIZER.is_none() {
         println!("SKIPPED: no {PRODUCTION_PATH}; run `cargo xtask fetch tokenizer`");
-        return None;
     }
-    Some(Tokenizer::from_file(PRODUCTION_PATH).expect("the fetched tokenizer loads"))
+    TOKENIZER.as_ref()
+}
+
+/// Ids of a reply in which the spellings of `<think>`, `</think>` and the markup's marker mean the
+/// control tokens.
+pub fn reply_ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
+    let markers = [ControlToken::ThinkOpen, ControlToken::ThinkClose, ControlToken::Dsml];
+    let mut ids = Vec::new();
+    let mut rest = text;
+    while let Some((at, token)) = markers
+        .iter()
+        .filter_map(|&token| Some((rest.find(token.spelling())?, token)))
+        .min_by_key(|&(at, _)| at)
+    {
+        ids.extend(tokenizer.encode(&rest[..at]).expect("test text encodes"));
+        ids.push(tokenizer.control_token(token).expect("test tokenizers have the markers"));
+        rest = &rest[at + token.spelling().len()..];
+    }
+    ids.extend(tokenizer.encode(rest).expect("test text encodes"));
+    ids
+}
+
+/// Options at `start` with tool calls and nothing else.
+pub fn options(start: ReplyStart) -> ParseOptions {
+    ParseOptions { start, tool_calls: true, json: false, stop: Vec::new() }
+}
+
+/// The events of a reply, `per_push` ids at a time. Like an engine, stops when the stream says so.
+pub fn stream(
+    tokenizer: &Tokenizer,
+    options: &ParseOptions,
+    ids: &[u32],
+    per_push: usize,
+    end: GenerationEnd,
+) -> Vec<Event> {
+    let mut stream = ReplyStream::new(options.clone());
+    let mut events = Vec::new();
+    for chunk in ids.chunks(per_push) {
+        events.extend(stream.push(tokenizer, chunk));
+        if stream.is_finished() {
+            break;
+        }
+    }
+    events.extend(stream.finish(end));
+    events
+}
+
+/// Neighbouring events of one kind joined.
+pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
+    let mut joined: Vec<Event> = Vec::new();
+    for event in events {
+        match (joined.last_mut(), &event) {
+            (Some(Event::Reasoning(last)), Event::Reasoning(text))
+            | (Some(Event::Content(last)), Event::Content(text)) => last.push_str(text),
+            (
+                Some(Event::CallArguments { call: last, fragment }),
+                Event::CallArguments { call, fragment: text },
+            ) if last == call => fragment.push_str(text),
+            _ => joined.push(event),
+        }
+    }
+    joined
+}
+
+/// The reply that events make.
+pub fn reply(events: impl IntoIterator<Item = Event>) -> Reply {
+    let mut reply = Reply::default();
+    reply.extend(events);
+    reply
 }
