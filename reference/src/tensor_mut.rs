@@ -4,8 +4,8 @@ use crate::tensor::{Form32, Tensor};
 use tandem_hal::num::{E2m1, Ue8m0, bf16, block};
 use tandem_hal::{Elem, Enc, Form, Record, Shape};
 
-/// As [`Tensor`], writable. `magnitude`, when present, has one f64 per element of a plain output:
-/// the `Σ|terms|` of its bound.
+/// As [`Tensor`], writable. For judging, a plain output may carry two more buffers of one f64 per
+/// element: `magnitude`, the `Σ|terms|` of its bound, and `exact`, the value before its rounding.
 #[derive(Debug)]
 pub struct TensorMut<'a> {
     pub(crate) enc: Enc,
@@ -15,6 +15,7 @@ pub struct TensorMut<'a> {
     pub(crate) codes: &'a mut [u8],
     pub(crate) scales: &'a mut [u8],
     pub(crate) magnitude: Option<&'a mut [f64]>,
+    pub(crate) exact: Option<&'a mut [f64]>,
 }
 
 impl<'a> TensorMut<'a> {
@@ -30,7 +31,14 @@ impl<'a> TensorMut<'a> {
         magnitude: Option<&'a mut [f64]>,
     ) -> TensorMut<'a> {
         let stride = Tensor::dense(enc, shape, codes, scales).stride;
-        TensorMut { enc, shape: Shape::of(shape), stride, codes, scales, magnitude }
+        TensorMut { enc, shape: Shape::of(shape), stride, codes, scales, magnitude, exact: None }
+    }
+
+    /// With a buffer for the values before their rounding, one per element.
+    #[must_use]
+    pub fn with_exact(mut self, exact: &'a mut [f64]) -> Self {
+        self.exact = Some(exact);
+        self
     }
 
     /// The same tensor, to read.
@@ -67,8 +75,11 @@ impl<'a> TensorMut<'a> {
 
     /// Write row `r` of a plain f32 or bf16 tensor, each value rounded once from f64.
     pub fn set_row(&mut self, r: usize, values: &[f64]) {
-        let (enc, start) = (self.enc, r * self.stride);
+        let (enc, start, cols) = (self.enc, r * self.stride, self.cols());
         encode_row(enc, &mut self.codes[row_bytes(enc, start, values.len())], values);
+        if let Some(exact) = &mut self.exact {
+            exact[r * cols..][..values.len()].copy_from_slice(values);
+        }
     }
     /// Write the magnitudes of row `r`, if they are asked for.
     pub fn set_magnitude(&mut self, r: usize, magnitudes: &[f64]) {
