@@ -63,7 +63,7 @@ impl<D: Operator, L> Ladder<D, L> {
 }
 
 /// Whether the operator has a decomposition.
-fn is_fused<D: Operator>(d: &D) -> bool {
+pub fn is_fused<D: Operator>(d: &D) -> bool {
     let mut steps = Steps::default();
     let names = <D::Io<crate::Ref, crate::Ref> as IoSet<crate::Ref, crate::Ref>>::NAMES;
     let mut own = names.iter().enumerate().map(|(i, (_, dir))| match dir {

@@ -9,14 +9,24 @@
 //! The reference shares no helper with any kernel crate.
 
 mod card;
+mod device;
 mod group;
+mod launch;
+mod layout;
+mod memory;
 pub mod ops;
+mod provider;
 mod simd;
+mod stream;
 pub mod sum;
 mod tensor;
 mod tensor_mut;
 
 pub use card::{Card, Choices, Compute, Context, Host, Tolerance, blocked_row, scalar_row};
+pub use device::{RefDevice, Setup};
 pub use group::Group;
+pub use launch::{Arithmetic, Around, Slots, Trespass};
+pub use layout::Weights;
+pub use provider::RefProvider;
 pub use tensor::Tensor;
 pub use tensor_mut::TensorMut;

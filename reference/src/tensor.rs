@@ -23,6 +23,8 @@ pub struct Tensor<'a> {
     pub(crate) form: Form32,
     pub(crate) codes: &'a [u8],
     pub(crate) scales: &'a [u8],
+    /// Bytes from one part of a stacked expanded weight to the next.
+    pub(crate) part: Option<usize>,
 }
 
 /// Element `i` of plain codes.
@@ -58,7 +60,7 @@ impl<'a> Tensor<'a> {
         assert!(fits, "{enc:?} {shape:?} needs {code_bytes} and {scale_bytes} bytes");
         let shape = Shape::of(shape);
         let (stride, form) = (shape.cols() as usize, Form32::Encoded);
-        Tensor { enc, shape, stride, form, codes, scales }
+        Tensor { enc, shape, stride, form, codes, scales, part: None }
     }
 
     /// Extents.
@@ -83,7 +85,7 @@ impl<'a> Tensor<'a> {
     pub fn row(&self, r: usize) -> Cow<'a, [f32]> {
         let cols = self.cols();
         if self.form == Form32::Expanded || self.enc == Enc::F32 {
-            let bytes = &self.codes[r * self.stride * 4..][..cols * 4];
+            let bytes = &self.codes[self.float_offset(r)..][..cols * 4];
             if let Ok(floats) = bytemuck::try_cast_slice(bytes) {
                 return Cow::Borrowed(floats);
             }
@@ -91,13 +93,25 @@ impl<'a> Tensor<'a> {
         Cow::Owned((0..cols).map(|c| self.at(r, c)).collect())
     }
 
+    /// First byte of row `r` of an f32 or expanded tensor.
+    fn float_offset(&self, r: usize) -> usize {
+        let row_bytes = self.stride * 4;
+        match self.part {
+            None => r * row_bytes,
+            Some(part_bytes) => {
+                let rows = self.shape()[1] as usize;
+                r / rows * part_bytes + r % rows * row_bytes
+            }
+        }
+    }
+
     /// Element `c` of row `r`.
     #[inline(always)]
     pub fn at(&self, r: usize, c: usize) -> f32 {
-        let i = r * self.stride + c;
         if self.form == Form32::Expanded {
-            return element(Elem::F32, self.codes, i);
+            return element(Elem::F32, self.codes, self.float_offset(r) / 4 + c);
         }
+        let i = r * self.stride + c;
         match self.enc {
             Enc::Plain(elem) => element(elem, self.codes, i),
             Enc::Scaled { code, scale, rows, cols } => {

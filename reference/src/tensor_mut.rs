@@ -50,6 +50,7 @@ impl<'a> TensorMut<'a> {
             form: Form32::Encoded,
             codes: self.codes,
             scales: self.scales,
+            part: None,
         }
     }
     /// Extents.
