@@ -89,6 +89,7 @@ fn reborrow<'a>(slot: &'a mut Slot<Tensor<'_>, TensorMut<'_>>) -> Slot<Tensor<'a
             codes: t.codes,
             scales: t.scales,
             magnitude: t.magnitude.as_deref_mut(),
+            exact: t.exact.as_deref_mut(),
         }),
     }
 }
@@ -267,6 +268,7 @@ fn output<'a>(view: &View, i: usize, owned: &mut BTreeMap<Cut, &'a mut [u8]>) ->
         codes: owned.remove(&(i, 0)).unwrap_or_default(),
         scales: owned.remove(&(i, 1)).unwrap_or_default(),
         magnitude: None,
+        exact: None,
     }
 }
 
