@@ -256,6 +256,11 @@ fn s9_cut_inside_a_parameter() {
         assert!(!answer.calls[0].complete);
         assert_eq!(answer.finish, Some(FinishReason::Length));
     }
+    // The name in the closing tag is enough.
+    let cut = format!("{text}</｜DSML｜ parameter>\n</｜DSML｜ invoke");
+    let answer = parsed(&options, &cut, GenerationEnd::Limit);
+    assert_eq!(answer.calls[0].arguments, r#"{"q": "ab"}"#);
+    assert!(answer.calls[0].complete);
     let json = text.replace("true", "false");
     let answer = parsed(&options, &json, GenerationEnd::Limit);
     assert_eq!(answer.calls[0].arguments, r#"{"q": ab"#);

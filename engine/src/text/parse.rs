@@ -3,6 +3,9 @@
 //! Generation starts right behind the tag that the prompt ended with. Markers are real control
 //! tokens; text that spells one is text. How the output is cut into pieces does not change the
 //! joined events.
+//!
+//! Line ends around the closing tag of the reasoning, at the start of an answer and before a tool
+//! block are not shown; those that continue a text that the prompt began are.
 
 use super::answer_filter::{FENCE_CLOSE, JsonStart, Surroundings};
 use super::control::ControlToken;

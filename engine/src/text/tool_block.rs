@@ -3,6 +3,10 @@
 //! Inside the block only tags count; text between them is dropped. Tags are found by the text
 //! around the marker token, so both the current spelling (` calls>`, a space after the marker) and
 //! the previous one (`tool_calls>`, no space) are understood.
+//!
+//! The arguments of a call that was closed are always one JSON object: keys are escaped, and a value
+//! that is not marked as a string waits for its end and becomes a string when it is not JSON. A
+//! parameter without the mark is read in the same way. String values stream.
 
 use serde_json::Value;
 
@@ -116,6 +120,9 @@ impl ToolBlock {
         match self.place {
             Place::StringValue => self.emit_escaped(&self.held, events),
             Place::JsonValue => self.emit(&self.held, events),
+            // The quote has come; what follows it tells whether it was the last of the key.
+            Place::Key if self.held.len() > 1 => self.emit("\": ", events),
+            Place::Key => self.emit(&self.held, events),
             _ => {}
         }
         self.held.clear();
@@ -144,16 +151,24 @@ impl ToolBlock {
             self.emit(separator, events);
             self.parameters += 1;
             self.enter(Place::Key);
-        } else if character == '>' {
-            let closed = if self.closing { self.held.trim_start() } else { "" };
-            let ends_block = matches!(closed, "calls>" | "tool_calls>");
-            if ends_block || closed == "invoke>" {
-                self.end_call(events);
+        } else if self.closing {
+            // The bracket is not waited for: a reply cut before it still has its last call.
+            match self.held.trim_start() {
+                "calls" | "tool_calls" => {
+                    self.end_call(events);
+                    self.enter(Place::Closed);
+                }
+                "invoke" => {
+                    self.end_call(events);
+                    self.enter(Place::Tags);
+                }
+                _ => {}
             }
-            self.enter(if ends_block { Place::Closed } else { Place::Tags });
-        } else if self.held.len() > TAIL_BYTES {
+        }
+        if self.held.len() > TAIL_BYTES {
             let kept = self.held.ceil_char_boundary(self.held.len() - TAIL_BYTES);
             self.held.drain(..kept);
+            self.closing = false;
         }
     }
 

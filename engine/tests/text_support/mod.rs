@@ -1,6 +1,8 @@
 //! What the text tests share: the tokenizers, and driving a reply stream.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod conversations;
+
 use std::path::Path;
 use std::sync::LazyLock;
 
