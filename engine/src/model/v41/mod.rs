@@ -1,5 +1,6 @@
 //! DeepSeek-V4.1: configuration, derived topology, tensor catalogue, byte ledger.
 
+pub mod caches;
 mod checks;
 pub mod config;
 mod config_keys;
@@ -12,6 +13,7 @@ mod pcg64;
 pub mod rope;
 pub mod topology;
 
+pub use caches::{CacheFormats, Caches, Pools, SourceCaches};
 pub use config::Config;
 pub use ledger::Ledger;
 pub use topology::Topology;
