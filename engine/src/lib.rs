@@ -1,6 +1,7 @@
 //! The engine: loader, model, caches, scheduler, text, server.
 
 pub mod error;
+pub mod exec;
 pub mod model;
 pub mod plan;
 pub mod text;
