@@ -20,8 +20,8 @@ pub struct Context<'a> {
 pub enum Tolerance {
     /// The same bytes.
     Exact,
-    /// `|got - ref| <= gamma Σ|terms| + ½ ulp(out)`, the terms' magnitude as the card reports it
-    /// with the value; `gamma` follows from the length of the sum and the accumulator.
+    /// `|got - exact| <= gamma Σ|terms| + ½ ulp(out)`, against the value before its rounding, the
+    /// terms' magnitude as the card reports it with the value; `gamma` follows from the length of the sum and the accumulator.
     Bound {
         /// Factor of the magnitude.
         gamma: f64,

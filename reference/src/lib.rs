@@ -9,13 +9,18 @@
 //! The reference shares no helper with any kernel crate.
 
 mod card;
+pub mod compare;
+
+mod data;
 mod device;
 mod group;
 mod launch;
 mod layout;
 mod memory;
 pub mod ops;
+mod profile;
 mod provider;
+mod random;
 mod simd;
 mod stream;
 pub mod sum;
@@ -23,10 +28,13 @@ mod tensor;
 mod tensor_mut;
 
 pub use card::{Card, Choices, Compute, Context, Host, Tolerance, blocked_row, scalar_row};
+pub use data::Fill;
 pub use device::{RefDevice, Setup};
 pub use group::Group;
 pub use launch::{Arithmetic, Around, Slots, Trespass};
 pub use layout::Weights;
+pub use profile::Profile;
 pub use provider::RefProvider;
+pub use random::Random;
 pub use tensor::Tensor;
 pub use tensor_mut::TensorMut;
