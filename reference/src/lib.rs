@@ -8,6 +8,8 @@
 //!
 //! The reference shares no helper with any kernel crate.
 
+#[cfg(test)]
+mod buffer;
 mod card;
 pub mod compare;
 
@@ -26,6 +28,7 @@ mod stream;
 pub mod sum;
 mod tensor;
 mod tensor_mut;
+mod threads;
 
 pub use card::{Card, Choices, Compute, Context, Host, Tolerance, blocked_row, scalar_row};
 pub use data::Fill;

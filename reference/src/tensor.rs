@@ -90,7 +90,32 @@ impl<'a> Tensor<'a> {
                 return Cow::Borrowed(floats);
             }
         }
-        Cow::Owned((0..cols).map(|c| self.at(r, c)).collect())
+        Cow::Owned(match self.enc {
+            Enc::Plain(Elem::Bf16) => self.codes[r * self.stride * 2..][..cols * 2]
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|bytes| bf16::to_f32(u16::from_le_bytes(*bytes)))
+                .collect(),
+            Enc::Scaled { .. } if self.form == Form32::Encoded => self.scaled_row(r),
+            _ => (0..cols).map(|c| self.at(r, c)).collect(),
+        })
+    }
+
+    /// As [`Tensor::row`], each scale read once.
+    fn scaled_row(&self, r: usize) -> Vec<f32> {
+        let Enc::Scaled { code, scale, rows, cols: block } = self.enc else {
+            panic!("{:?} has no scales", self.enc)
+        };
+        let (cols, block, start) = (self.cols(), block as usize, r * self.stride);
+        let first = r / rows as usize * cols.div_ceil(block);
+        let mut row = Vec::with_capacity(cols);
+        for (b, at) in (0..cols).step_by(block).enumerate() {
+            let s = element(scale, self.scales, first + b);
+            let end = (at + block).min(cols);
+            row.extend((start + at..start + end).map(|i| element(code, self.codes, i) * s));
+        }
+        row
     }
 
     /// First byte of row `r` of an f32 or expanded tensor.

@@ -91,9 +91,8 @@ impl<'a> TensorMut<'a> {
     }
     /// Write row `r` of a plain f32 or bf16 tensor from f32 values.
     pub fn set_row_f32(&mut self, r: usize, values: &[f32]) {
-        // Widening is exact, so rounding once from f64 rounds once from f32.
-        let wide: Vec<f64> = values.iter().map(|v| f64::from(*v)).collect();
-        self.set_row(r, &wide);
+        let (enc, start) = (self.enc, r * self.stride);
+        encode_row_f32(enc, &mut self.codes[row_bytes(enc, start, values.len())], values);
     }
     /// Write row `r` of integers.
     pub fn set_ints(&mut self, r: usize, values: &[i32]) {
@@ -128,6 +127,22 @@ impl<'a> TensorMut<'a> {
         quantise(code, scale, values, codes, scales);
     }
 
+    /// Each row of a block-scaled tensor as its own writable piece, for threads.
+    pub(crate) fn split_scaled_rows(&mut self) -> Vec<ScaledRow<'_>> {
+        let Enc::Scaled { code, scale, rows: 1, cols } = self.enc else {
+            panic!("{:?} has no row-wise scale rule", self.enc)
+        };
+        let bytes = |n: usize| n * code.bits() as usize / 8;
+        let (step, len) = (bytes(self.stride).max(1), bytes(self.cols()));
+        let per_row = self.cols().div_ceil(cols as usize) * scale.bits() as usize / 8;
+        let rows = if self.is_empty() { 0 } else { self.rows() };
+        let codes = self.codes.chunks_mut(step).take(rows).map(|c| &mut c[..len]);
+        codes
+            .zip(self.scales.chunks_mut(per_row.max(1)))
+            .map(|(codes, scales)| ScaledRow { code, scale, codes, scales })
+            .collect()
+    }
+
     /// Encode `values` as cache entry `at`; nothing for -1 and for anything outside.
     pub fn set_entry(&mut self, at: i32, values: &[f32]) {
         let Enc::Record(record) = self.enc else { panic!("only caches have entries") };
@@ -144,6 +159,21 @@ impl<'a> TensorMut<'a> {
         let rows = if self.is_empty() { 0 } else { self.rows() };
         // The last row may end before a whole stride does.
         self.codes.chunks_mut(step.max(1)).take(rows).map(|c| &mut c[..len]).enumerate().collect()
+    }
+}
+
+/// One row of a block-scaled tensor.
+pub(crate) struct ScaledRow<'a> {
+    code: Elem,
+    scale: Elem,
+    codes: &'a mut [u8],
+    scales: &'a mut [u8],
+}
+
+impl ScaledRow<'_> {
+    /// As [`TensorMut::set_scaled_row`].
+    pub(crate) fn set(&mut self, values: &[f32]) {
+        quantise(self.code, self.scale, values, self.codes, self.scales);
     }
 }
 
@@ -164,6 +194,24 @@ pub(crate) fn encode_row(enc: Enc, bytes: &mut [u8], values: &[f64]) {
         Enc::Plain(Elem::Bf16) => {
             for (to, v) in bytes.chunks_exact_mut(2).zip(values) {
                 to.copy_from_slice(&bf16::from_f64(*v).to_le_bytes());
+            }
+        }
+        other => panic!("{other:?} is not written value by value"),
+    }
+}
+
+/// As [`encode_row`], from f32.
+#[inline(always)]
+pub(crate) fn encode_row_f32(enc: Enc, bytes: &mut [u8], values: &[f32]) {
+    match enc {
+        Enc::Plain(Elem::F32) => {
+            for (to, v) in bytes.chunks_exact_mut(4).zip(values) {
+                to.copy_from_slice(&v.to_le_bytes());
+            }
+        }
+        Enc::Plain(Elem::Bf16) => {
+            for (to, v) in bytes.chunks_exact_mut(2).zip(values) {
+                to.copy_from_slice(&bf16::from_f32(*v).to_le_bytes());
             }
         }
         other => panic!("{other:?} is not written value by value"),
@@ -257,18 +305,13 @@ fn encode(record: Record, values: &[f32], bytes: &mut [u8]) {
                     *to = fp8_code(v / scale.to_f32());
                 }
             }
-            plain(Enc::BF16, &values[width - 64..], rope);
+            encode_row_f32(Enc::BF16, rope, &values[width - 64..]);
         }
-        Form::Bf16 => plain(Enc::BF16, values, bytes),
-        Form::F32 => plain(Enc::F32, values, bytes),
+        Form::Bf16 => encode_row_f32(Enc::BF16, bytes, values),
+        Form::F32 => encode_row_f32(Enc::F32, bytes, values),
     }
 }
 
 fn fp8_code(x: f32) -> u8 {
     tandem_hal::num::E4m3Fn::from_f32(x).0
-}
-
-fn plain(enc: Enc, values: &[f32], bytes: &mut [u8]) {
-    let wide: Vec<f64> = values.iter().map(|v| f64::from(*v)).collect();
-    encode_row(enc, bytes, &wide);
 }

@@ -1,20 +1,48 @@
 //! Card of [`GroupedLinear`].
 
-use crate::{Card, Choices, Context, Host, Tolerance};
-use tandem_hal::{Error, Extents, GroupedLinear, Operator, Result};
+use super::linear;
+use crate::{Card, Choices, Compute, Context, Host, Tolerance, blocked_row, scalar_row};
+use tandem_hal::{Extents, GroupedLinear, GroupedLinearIo, Result, Row, Sym};
+
+fn case(groups: u64, n: u64, k: u64, tokens: u64) -> (GroupedLinear, Extents) {
+    (GroupedLinear { groups, n, k }, Extents::of(&[(Sym::Tokens, tokens)]))
+}
 
 impl Card for GroupedLinear {
-    fn compute(&self, _io: Host<'_, Self>, _context: &Context<'_>) -> Result<()> {
-        let reason = "the reference has no arithmetic for it yet".into();
-        Err(Error::Unsupported { op: Self::ID.into(), reason })
+    fn compute(&self, io: Host<'_, Self>, _context: &Context<'_>) -> Result<()> {
+        let GroupedLinearIo { x, weight, mut y } = io;
+        linear::scalar(&x, &weight, None, self.groups as usize, &mut y);
+        Ok(())
     }
+
+    fn rows() -> &'static [Row<Self, Compute<Self>>] {
+        const {
+            &[
+                blocked_row::<Self>(|d, io, _| {
+                    let GroupedLinearIo { x, weight, mut y } = io;
+                    linear::blocked(&x, &weight, None, d.groups as usize, &mut y);
+                    Ok(())
+                }),
+                scalar_row::<Self>(),
+            ]
+        }
+    }
+
     fn tolerance(&self, _operand: &str) -> Tolerance {
-        Tolerance::Exact
+        linear::tolerance(self.k)
     }
-    fn draw(_choices: &mut dyn Choices) -> (Self, Extents) {
-        unreachable!("no cases before the arithmetic")
+
+    fn draw(choices: &mut dyn Choices) -> (Self, Extents) {
+        let groups = choices.between(1, 5);
+        let (n, k) = (32 * choices.between(1, 3), 32 * choices.between(1, 5));
+        case(groups, n, k, choices.between(0, 7))
     }
+
     fn edges() -> Vec<(Self, Extents)> {
-        vec![]
+        vec![case(1, 32, 32, 1), case(8, 32, 32, 0), case(3, 96, 64, 7), case(2, 32, 1024, 65)]
+    }
+
+    fn bench_shapes() -> Vec<(Self, Extents)> {
+        [1, 6, 32, 128, 8192].map(|tokens| case(8, 1024, 4096, tokens)).to_vec()
     }
 }

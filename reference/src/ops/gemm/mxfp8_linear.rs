@@ -11,7 +11,7 @@ fn case(n: u64, k: u64, tokens: u64) -> (Mxfp8Linear, Extents) {
 impl Card for Mxfp8Linear {
     fn compute(&self, io: Host<'_, Self>, _context: &Context<'_>) -> Result<()> {
         let Mxfp8LinearIo { x, weight, mut y } = io;
-        linear::scalar(&x, &weight, None, &mut y);
+        linear::scalar(&x, &weight, None, 1, &mut y);
         Ok(())
     }
 
@@ -20,7 +20,7 @@ impl Card for Mxfp8Linear {
             &[
                 blocked_row::<Self>(|_, io, _| {
                     let Mxfp8LinearIo { x, weight, mut y } = io;
-                    linear::blocked(&x, &weight, None, &mut y);
+                    linear::blocked(&x, &weight, None, 1, &mut y);
                     Ok(())
                 }),
                 scalar_row::<Self>(),

@@ -3,3 +3,5 @@
 mod cast;
 mod decode;
 mod requant;
+#[cfg(test)]
+mod tests;
