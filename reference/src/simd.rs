@@ -1,6 +1,6 @@
 //! Run-time dispatch to the host's vector units, without changing a bit.
 
-use crate::sum::{LANES, join};
+use crate::sum::dot;
 
 /// Runs `f` compiled for the widest vector unit of this host. `f` and what it calls must be
 /// `#[inline(always)]` to profit; results are the same either way.
@@ -12,31 +12,13 @@ pub fn vectorised<R>(f: impl FnOnce() -> R) -> R {
 /// Four dot products against one `x`, each in the order of [`crate::sum::dot`].
 #[inline(always)]
 pub fn dot4(x: &[f32], w: [&[f32]; 4]) -> [f64; 4] {
-    let n = x.len();
-    let w = w.map(|w| &w[..n]);
-    let mut lanes = [[0.0f64; LANES]; 4];
-    let whole = n / LANES * LANES;
-    for i in (0..whole).step_by(LANES) {
-        let x: &[f32; LANES] = x[i..i + LANES].try_into().expect("a whole step");
-        for (lanes, w) in lanes.iter_mut().zip(w) {
-            let w: &[f32; LANES] = w[i..i + LANES].try_into().expect("a whole step");
-            for lane in 0..LANES {
-                lanes[lane] += f64::from(x[lane]) * f64::from(w[lane]);
-            }
-        }
-    }
-    for i in whole..n {
-        for (lanes, w) in lanes.iter_mut().zip(w) {
-            lanes[i - whole] += f64::from(x[i]) * f64::from(w[i]);
-        }
-    }
-    lanes.map(join)
+    // One after the other: with all 32 lanes of four at once, the compiler keeps them in memory.
+    w.map(|w| dot(x, w))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sum::dot;
 
     #[test]
     fn four_at_once_have_the_bits_of_one() {
