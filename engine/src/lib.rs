@@ -5,6 +5,7 @@ pub mod exec;
 pub mod model;
 pub mod plan;
 pub mod text;
+pub mod verify;
 pub mod vision;
 pub mod weights;
 
