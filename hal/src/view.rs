@@ -366,7 +366,7 @@ impl View {
 
     /// Whether two views share a byte.
     pub fn overlaps(&self, other: &View) -> bool {
-        let share = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
+        let share = |a: &Range<u64>, b: &Range<u64>| a.start.max(b.start) < a.end.min(b.end);
         self.alloc.id == other.alloc.id
             && self.spans().iter().any(|a| other.spans().iter().any(|b| share(a, b)))
     }
