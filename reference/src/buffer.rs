@@ -1,15 +1,17 @@
 //! Operands that tests own.
 
-use crate::{Card, Context, Group, Host, Tensor, TensorMut};
+use crate::{
+    Card, Choices, Context, Fill, Group, Host, Profile, Random, Tensor, TensorMut, Tolerance,
+};
 use std::time::Duration;
 
-use tandem_hal::{Dir, Domain, Elem, Enc, Extents, Facts, IoSet, Operand, Slot, View};
+use tandem_hal::{Dir, Elem, Enc, Extents, Facts, IoSet, Operand, Slot, View};
 
 /// The bytes of one operand.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Buffer {
-    enc: Enc,
-    shape: Vec<u64>,
+    pub enc: Enc,
+    pub shape: Vec<u64>,
     pub codes: Vec<u8>,
     pub scales: Vec<u8>,
 }
@@ -24,10 +26,17 @@ impl Buffer {
         let (codes, scales) = View::size(enc, shape).expect("tests are small");
         Buffer::raw(enc, shape, &vec![byte; codes as usize], &vec![byte; scales as usize])
     }
-    /// Values, encoded row by row: plain numbers, or blocks with scales of one row each.
+    /// Values, encoded row by row: plain numbers, or blocks with scales of one row each. Of a
+    /// cache, entry by entry.
     pub fn of(enc: Enc, shape: &[u64], values: &[f32]) -> Buffer {
         let mut buffer = Buffer::filled(enc, shape, 0);
         let mut to = buffer.tensor_mut();
+        if let Enc::Record(record) = enc {
+            for (at, vector) in values.chunks(record.width as usize).enumerate() {
+                to.set_entry(at as i32, vector);
+            }
+            return buffer;
+        }
         for (r, row) in values.chunks(to.cols().max(1)).enumerate() {
             match enc {
                 Enc::Plain(Elem::I32) => {
@@ -38,6 +47,11 @@ impl Buffer {
             }
         }
         buffer
+    }
+    /// Integers, row after row.
+    pub fn ints(shape: &[u64], values: &[i32]) -> Buffer {
+        let codes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        Buffer::raw(Enc::I32, shape, &codes, &[])
     }
     /// The operand that is not there.
     pub fn absent() -> Buffer {
@@ -51,44 +65,32 @@ impl Buffer {
     pub fn tensor_mut(&mut self) -> TensorMut<'_> {
         TensorMut::dense(self.enc, &self.shape, &mut self.codes, &mut self.scales, None)
     }
-    /// Its values, row after row.
+    /// Its values, row after row; of a cache, entry after entry.
     pub fn values(&self) -> Vec<f32> {
         let tensor = self.tensor();
+        if matches!(self.enc, Enc::Record(_)) {
+            let entries = 0..tensor.entries() as i32;
+            return entries.flat_map(|at| tensor.entry(at).expect("an entry inside")).collect();
+        }
         let rows = if tensor.is_empty() { 0 } else { tensor.rows() };
         (0..rows).flat_map(|r| tensor.row(r).into_owned()).collect()
     }
 
-    /// Varied contents within the operand's domain.
-    fn varied(operand: &Operand, extents: &Extents, seed: u64) -> Buffer {
-        let shape = operand.shape(extents);
-        let mut buffer = Buffer::filled(operand.enc, &shape, 0);
-        let mut state = seed;
-        let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            state >> 33
-        };
-        if let Enc::Plain(elem) = operand.enc {
-            let count = shape.iter().product::<u64>();
-            let values: Vec<f32> = (0..count)
-                .map(|_| match (elem, operand.domain) {
-                    (_, Domain::Index { below, .. }) => {
-                        (next() % (below.at(extents) + 1)) as f32 - 1.0
-                    }
-                    (_, Domain::Position) => (next() % 70_000) as f32 - 1.0,
-                    (Elem::I32, _) => (next() % 3) as f32,
-                    _ => ((next() % 2001) as f32 - 1000.0) * 0.0037,
-                })
-                .collect();
-            if matches!(elem, Elem::F32 | Elem::Bf16 | Elem::I32) {
-                return Buffer::of(operand.enc, &shape, &values);
-            }
+    /// Every integer, row after row.
+    pub fn integers(&self) -> Vec<i32> {
+        self.codes.as_chunks::<4>().0.iter().map(|b| i32::from_le_bytes(*b)).collect()
+    }
+
+    /// Contents of operand number `place`.
+    fn varied(fill: Fill, place: usize, operand: &Operand, extents: &Extents) -> Buffer {
+        if operand.absent {
+            return Buffer::filled(operand.enc, &[0], 0);
         }
-        // No NaN codes: bytes up to 0x77; scales within a few binades of one.
-        buffer.codes.fill_with(|| (next() % 0x78) as u8 | ((next() % 2) << 7) as u8);
-        buffer.scales.fill_with(|| 120 + (next() % 12) as u8);
-        buffer
+        let shape = operand.shape(extents);
+        let bytes = fill.bytes(place, operand, extents);
+        let (codes, _) = View::size(operand.enc, &shape).expect("tests are small");
+        let (codes, scales) = bytes.split_at(codes as usize);
+        Buffer::raw(operand.enc, &shape, codes, scales)
     }
 }
 
@@ -98,37 +100,82 @@ pub(crate) fn alone<R>(f: impl FnOnce(&Context<'_>) -> R) -> R {
     f(&Context { group: &group })
 }
 
-/// Runs every row of the card on the same varied operands and compares all bytes.
-pub(crate) fn rows_agree<D: Card>(d: &D, extents: &Extents) {
-    d.check().expect("a case has a valid descriptor");
+/// [`rows_agree`] on one filling.
+fn rows_agree_on<D: Card>(d: &D, extents: &Extents, fill: Fill) {
+    let name = format!("{d:?} {extents:?} {fill:?}");
+    d.check().unwrap_or_else(|e| panic!("{name}: {e}"));
     let facts = Facts::of(d);
-    let operands: Vec<Buffer> = facts
-        .operands
-        .iter()
-        .enumerate()
-        .map(|(i, (_, _, operand))| Buffer::varied(operand, extents, 17 + i as u64))
-        .collect();
-    let run = |row: &tandem_hal::Row<D, crate::Compute<D>>| {
+    let made = facts.operands.iter().enumerate();
+    let operands: Vec<Buffer> =
+        made.map(|(i, (_, _, operand))| Buffer::varied(fill, i, operand, extents)).collect();
+    let run = |row: &tandem_hal::Row<D, crate::Compute<D>>, magnitudes: &mut [Vec<f64>]| {
         let mut copies = operands.clone();
-        let mut slots = copies.iter_mut().zip(&facts.operands).map(|(b, (_, dir, _))| match dir {
+        let zipped = copies.iter_mut().zip(&facts.operands).zip(magnitudes);
+        let mut slots = zipped.map(|((b, (_, dir, _)), magnitude)| match dir {
             Dir::In => Slot::In(b.tensor()),
-            Dir::Out | Dir::InOut => Slot::Out(b.tensor_mut()),
+            Dir::Out | Dir::InOut => {
+                let mut to = b.tensor_mut();
+                to.magnitude = (!magnitude.is_empty()).then_some(magnitude);
+                Slot::Out(to)
+            }
         });
         let io: Host<'_, D> = D::Io::from_slots(&mut slots);
         alone(|context| (row.launch)(d, io, context)).expect("checked operands");
         drop(slots);
         copies
     };
-    let rows = D::rows();
-    let first = run(&rows[0]);
-    for row in &rows[1..] {
-        assert!(first == run(row), "{}: {d:?} {extents:?}", row.name);
+    let bounded = |(name, dir, operand): &(&str, Dir, Operand)| {
+        *dir != Dir::In
+            && matches!(operand.enc, Enc::Plain(_))
+            && matches!(d.tolerance(name), Tolerance::Bound { .. })
+    };
+    let size = |o: &(&str, Dir, Operand)| o.2.shape(extents).iter().product::<u64>() as usize;
+    let none = vec![vec![]; operands.len()];
+    let mut magnitudes: Vec<Vec<f64>> =
+        facts.operands.iter().map(|o| vec![0.0; if bounded(o) { size(o) } else { 0 }]).collect();
+    let scalar = D::rows().iter().find(|r| r.name == "scalar").expect("every card has one");
+    let right = run(scalar, &mut magnitudes);
+    for row in D::rows() {
+        assert!(right == run(row, &mut none.clone()), "{}: {name}", row.name);
+    }
+    for (buffer, magnitudes) in right.iter().zip(&magnitudes).filter(|(_, m)| !m.is_empty()) {
+        for (value, magnitude) in buffer.values().iter().zip(magnitudes) {
+            let covered = f64::from(value.abs()) <= 1.01 * magnitude + 1e-30;
+            assert!(covered || !value.is_finite(), "{name}: {value} under {magnitude}");
+        }
+    }
+}
+
+/// Choices that a seed decides.
+struct Seeded(Random);
+
+impl Choices for Seeded {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.below(n)
+    }
+}
+
+/// Runs every row of the card on the same operands, of every profile of numbers, in and out of
+/// range: all bytes must agree, and the scalar row's magnitudes cover its values.
+pub(crate) fn rows_agree<D: Card>(d: &D, extents: &Extents) {
+    for (seed, profile) in Profile::ALL.iter().enumerate() {
+        let fill = Fill { profile: *profile, strays: seed % 2 == 1, seed: seed as u64 };
+        rows_agree_on(d, extents, fill);
     }
 }
 
 /// [`rows_agree`] on every edge case of the card.
 pub(crate) fn edges_agree<D: Card>() {
     for (d, extents) in D::edges() {
+        rows_agree(&d, &extents);
+    }
+}
+
+/// [`rows_agree`] on random cases of the card.
+pub(crate) fn draws_agree<D: Card>(cases: usize) {
+    let mut seeded = Seeded(Random::new(1, 0));
+    for _ in 0..cases {
+        let (d, extents) = D::draw(&mut seeded);
         rows_agree(&d, &extents);
     }
 }

@@ -108,13 +108,20 @@ impl<'a> Tensor<'a> {
             panic!("{:?} has no scales", self.enc)
         };
         let (cols, block, start) = (self.cols(), block as usize, r * self.stride);
-        let first = r / rows as usize * cols.div_ceil(block);
-        let mut row = Vec::with_capacity(cols);
-        for (b, at) in (0..cols).step_by(block).enumerate() {
-            let s = element(scale, self.scales, first + b);
-            let end = (at + block).min(cols);
-            row.extend((start + at..start + end).map(|i| element(code, self.codes, i) * s));
+        let bits = code.bits() as usize;
+        if !(start * bits).is_multiple_of(8) {
+            return (0..cols).map(|c| self.at(r, c)).collect();
         }
+        let first = r / rows as usize * cols.div_ceil(block) * scale.bits() as usize / 8;
+        let mut row = vec![0.0; cols];
+        scaled(
+            code,
+            &self.codes[start * bits / 8..],
+            scale,
+            &self.scales[first..],
+            block,
+            &mut row,
+        );
         row
     }
 
@@ -161,49 +168,83 @@ impl<'a> Tensor<'a> {
         (0..self.cols()).map(|c| self.int(r, c)).collect()
     }
 
+    /// Entries of a cache.
+    pub fn entries(&self) -> u64 {
+        self.shape().iter().product()
+    }
     /// The vector of cache entry `at`; `None` for -1 and for anything outside.
     pub fn entry(&self, at: i32) -> Option<Vec<f32>> {
-        let Enc::Record(record) = self.enc else { panic!("only caches have entries") };
-        let entries: u64 = self.shape().iter().product();
-        let at = u64::try_from(at).ok().filter(|at| *at < entries)?;
+        let mut values = vec![0.0; self.record().width as usize];
+        self.entry_into(at, &mut values).then_some(values)
+    }
+    /// Decode cache entry `at` into `to`; false, and nothing written, for -1 and for anything
+    /// outside.
+    pub fn entry_into(&self, at: i32, to: &mut [f32]) -> bool {
+        let record = self.record();
+        let Some(at) = u64::try_from(at).ok().filter(|at| *at < self.entries()) else {
+            return false;
+        };
         let offset = (at * record.bytes()) as usize;
-        Some(decode(record, &self.codes[offset..offset + record.bytes() as usize]))
+        decode(record, &self.codes[offset..offset + record.bytes() as usize], to);
+        true
+    }
+
+    fn record(&self) -> Record {
+        let Enc::Record(record) = self.enc else { panic!("only caches have entries") };
+        record
+    }
+}
+
+/// Codes from the start of `codes` times their scales, `per` codes a scale, the last block cut at
+/// the end of `to`.
+fn scaled(code: Elem, codes: &[u8], scale: Elem, scales: &[u8], per: usize, to: &mut [f32]) {
+    for (block, to) in to.chunks_mut(per).enumerate() {
+        let scale = element(scale, scales, block);
+        let codes = &codes[block * per * code.bits() as usize / 8..];
+        match code {
+            Elem::E4m3Fn => {
+                for (to, c) in to.iter_mut().zip(codes) {
+                    *to = E4m3Fn(*c).to_f32() * scale;
+                }
+            }
+            Elem::E2m1 => {
+                for (to, c) in to.chunks_mut(2).zip(codes) {
+                    for (to, c) in to.iter_mut().zip(E2m1::unpack(*c)) {
+                        *to = c.to_f32() * scale;
+                    }
+                }
+            }
+            _ => {
+                for (i, to) in to.iter_mut().enumerate() {
+                    *to = element(code, codes, i) * scale;
+                }
+            }
+        }
     }
 }
 
 /// The vector that a record's bytes stand for.
-fn decode(record: Record, bytes: &[u8]) -> Vec<f32> {
+fn decode(record: Record, bytes: &[u8], to: &mut [f32]) {
     let width = record.width as usize;
-    let blocks = |elem, codes: &[u8], scale, scales: &[u8], per: usize, n: usize| -> Vec<f32> {
-        (0..n).map(|i| element(elem, codes, i) * element(scale, scales, i / per)).collect()
+    let plain = |elem, bytes: &[u8], to: &mut [f32]| {
+        for (i, to) in to.iter_mut().enumerate() {
+            *to = element(elem, bytes, i);
+        }
     };
-    let split = |codes: usize| bytes.split_at(codes);
     match record.form {
-        Form::Mxfp8 | Form::Mxfp8Fnuz => {
-            let dialect = if record.form == Form::Mxfp8 { Elem::E4m3Fn } else { Elem::E4m3Fnuz };
-            let (codes, scales) = split(width);
-            blocks(dialect, codes, Elem::Ue8m0, scales, 32, width)
-        }
-        Form::Nvfp4 => {
-            let (codes, scales) = split(width / 2);
-            blocks(Elem::E2m1, codes, Elem::E4m3Fn, scales, 16, width)
-        }
-        Form::Mxfp4 => {
-            let (codes, scales) = split(width / 2);
-            blocks(Elem::E2m1, codes, Elem::Ue8m0, scales, 32, width)
-        }
-        Form::Fp8 => {
-            let (codes, scales) = split(width);
-            blocks(Elem::E4m3Fn, codes, Elem::F32, scales, width, width)
-        }
+        Form::Mxfp8 => scaled(Elem::E4m3Fn, bytes, Elem::Ue8m0, &bytes[width..], 32, to),
+        Form::Mxfp8Fnuz => scaled(Elem::E4m3Fnuz, bytes, Elem::Ue8m0, &bytes[width..], 32, to),
+        Form::Nvfp4 => scaled(Elem::E2m1, bytes, Elem::E4m3Fn, &bytes[width / 2..], 16, to),
+        Form::Mxfp4 => scaled(Elem::E2m1, bytes, Elem::Ue8m0, &bytes[width / 2..], 32, to),
+        Form::Fp8 => scaled(Elem::E4m3Fn, bytes, Elem::F32, &bytes[width..], width, to),
         Form::Fp8Rope => {
-            let (codes, rest) = split(width - 64);
+            let (codes, rest) = bytes.split_at(width - 64);
             let (rope, scales) = rest.split_at(128);
-            let mut x = blocks(Elem::E4m3Fn, codes, Elem::Ue8m0, scales, 64, width - 64);
-            x.extend((0..64).map(|i| element(Elem::Bf16, rope, i)));
-            x
+            let (to, last) = to.split_at_mut(width - 64);
+            scaled(Elem::E4m3Fn, codes, Elem::Ue8m0, scales, 64, to);
+            plain(Elem::Bf16, rope, last);
         }
-        Form::Bf16 => (0..width).map(|i| element(Elem::Bf16, bytes, i)).collect(),
-        Form::F32 => (0..width).map(|i| element(Elem::F32, bytes, i)).collect(),
+        Form::Bf16 => plain(Elem::Bf16, bytes, to),
+        Form::F32 => plain(Elem::F32, bytes, to),
     }
 }

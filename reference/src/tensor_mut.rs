@@ -146,10 +146,23 @@ impl<'a> TensorMut<'a> {
     /// Encode `values` as cache entry `at`; nothing for -1 and for anything outside.
     pub fn set_entry(&mut self, at: i32, values: &[f32]) {
         let Enc::Record(record) = self.enc else { panic!("only caches have entries") };
+        if let Some(bytes) = self.entry_mut(at) {
+            encode(record, values, bytes);
+        }
+    }
+    /// Copy the bytes of an entry, as [`entry_bytes`] makes them, to `at`; nothing for -1 and for
+    /// anything outside.
+    pub(crate) fn set_entry_bytes(&mut self, at: i32, bytes: &[u8]) {
+        if let Some(to) = self.entry_mut(at) {
+            to.copy_from_slice(bytes);
+        }
+    }
+    fn entry_mut(&mut self, at: i32) -> Option<&mut [u8]> {
+        let Enc::Record(record) = self.enc else { panic!("only caches have entries") };
         let entries: u64 = self.shape().iter().product();
-        let Some(at) = u64::try_from(at).ok().filter(|at| *at < entries) else { return };
+        let at = u64::try_from(at).ok().filter(|at| *at < entries)?;
         let offset = (at * record.bytes()) as usize;
-        encode(record, values, &mut self.codes[offset..offset + record.bytes() as usize]);
+        Some(&mut self.codes[offset..offset + record.bytes() as usize])
     }
 
     /// Each row of a plain tensor as its own writable piece, for threads: `(row, bytes)`.
@@ -182,25 +195,27 @@ fn row_bytes(enc: Enc, start: usize, len: usize) -> std::ops::Range<usize> {
     start * bytes..(start + len) * bytes
 }
 
-/// Encode plain values, each rounded once, into the bytes of a row.
+/// Encode results, each rounded once, into the bytes of a row. NaN becomes the one quiet NaN: which
+/// bits arithmetic leaves in one depends on the host and on the order of its operands.
 #[inline(always)]
 pub(crate) fn encode_row(enc: Enc, bytes: &mut [u8], values: &[f64]) {
+    let value = |v: &f64| if v.is_nan() { f64::from(f32::NAN) } else { *v };
     match enc {
         Enc::Plain(Elem::F32) => {
             for (to, v) in bytes.chunks_exact_mut(4).zip(values) {
-                to.copy_from_slice(&(*v as f32).to_le_bytes());
+                to.copy_from_slice(&(value(v) as f32).to_le_bytes());
             }
         }
         Enc::Plain(Elem::Bf16) => {
             for (to, v) in bytes.chunks_exact_mut(2).zip(values) {
-                to.copy_from_slice(&bf16::from_f64(*v).to_le_bytes());
+                to.copy_from_slice(&bf16::from_f64(value(v)).to_le_bytes());
             }
         }
         other => panic!("{other:?} is not written value by value"),
     }
 }
 
-/// As [`encode_row`], from f32.
+/// As [`encode_row`], from f32; NaN keeps what bits it can.
 #[inline(always)]
 pub(crate) fn encode_row_f32(enc: Enc, bytes: &mut [u8], values: &[f32]) {
     match enc {
@@ -264,6 +279,13 @@ fn pack(codes: &[E2m1], bytes: &mut [u8]) {
     for (to, pair) in bytes.iter_mut().zip(codes.as_chunks::<2>().0) {
         *to = E2m1::pack(pair[0], pair[1]);
     }
+}
+
+/// The bytes of an entry of its own.
+pub(crate) fn entry_bytes(record: Record, values: &[f32]) -> Vec<u8> {
+    let mut bytes = vec![0; record.bytes() as usize];
+    encode(record, values, &mut bytes);
+    bytes
 }
 
 /// The bytes of a record that stands for `values`.

@@ -15,6 +15,17 @@ pub(crate) fn each<T: Send>(items: Vec<T>, operations: usize, f: impl Fn(T) + Se
     items.into_par_iter().with_min_len(least).for_each(f);
 }
 
+/// `f(0) … f(n - 1)`, in order, over threads as [`each`] decides.
+pub(crate) fn collect<T: Send>(
+    n: usize,
+    operations: usize,
+    f: impl Fn(usize) -> T + Send + Sync,
+) -> Vec<T> {
+    let mut items: Vec<Option<T>> = (0..n).map(|_| None).collect();
+    each(items.iter_mut().enumerate().collect(), operations, |(i, item)| *item = Some(f(i)));
+    items.into_iter().map(|item| item.expect("every item is met")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,6 +36,7 @@ mod tests {
             let mut seen = vec![0u32; 100];
             each(seen.iter_mut().enumerate().collect(), operations, |(i, n)| *n += i as u32);
             assert!(seen.iter().enumerate().all(|(i, n)| *n == i as u32));
+            assert_eq!(collect(100, operations, |i| i as u32), seen);
         }
     }
 }

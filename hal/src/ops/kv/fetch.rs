@@ -1,7 +1,8 @@
 //! `kv.fetch`: cache entries back to rows, `y[t] = value(cache[at[t]])`.
 //!
-//! Roundings: one, to bf16 or f32; exact for every quantising record. An address of -1, or one
-//! outside, gives a row of zeros and reads nothing. A NaN scale gives NaN.
+//! Roundings: code times scale to f32, then to `y`; exact for every record but `fp8` (whose scale
+//! has a whole mantissa), plain f32 into bf16, and values below bf16's subnormals. An address of -1,
+//! or one outside, gives a row of zeros and reads nothing. A NaN scale gives NaN.
 //! Rows see only themselves. Used by verification and by tests. Source: model report 4.2.
 
 use crate::Cache;

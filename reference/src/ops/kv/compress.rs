@@ -1,20 +1,97 @@
 //! Card of [`Compress`].
 
-use crate::{Card, Choices, Context, Host, Tolerance};
-use tandem_hal::{Compress, Error, Extents, Operator, Result};
+use crate::{
+    Card, Choices, Compute, Context, Host, Tensor, Tolerance, blocked_row, scalar_row, threads,
+};
+use tandem_hal::{Cache, Compress, CompressIo, Extents, Form, Record, Result, Row, Sym};
+
+/// The group of row `t`, one `[value | gate]` a member; `None` unless all are there.
+fn group(open: &Tensor<'_>, members: &Tensor<'_>, t: usize) -> Option<Vec<Vec<f32>>> {
+    (0..members.cols()).map(|i| open.entry(members.int(t, i))).collect()
+}
+
+/// The softmax weights of one channel, and how far each gate lies below the largest.
+fn weights(gates: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let largest = gates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let below: Vec<f64> = gates.iter().map(|g| g - largest).collect();
+    let terms: Vec<f64> = below.iter().map(|b| libm::exp(*b)).collect();
+    let sum: f64 = terms.iter().sum();
+    (terms.iter().map(|e| e / sum).collect(), below)
+}
+
+/// A group's latent with its magnitudes; zeros without a group.
+fn pool(group: Option<Vec<Vec<f32>>>, width: usize) -> (Vec<f64>, Vec<f64>) {
+    let Some(group) = group else { return (vec![0.0; width], vec![0.0; width]) };
+    let channel = |c: usize| {
+        let gates: Vec<f64> = group.iter().map(|m| f64::from(m[width + c])).collect();
+        let (weights, below) = weights(&gates);
+        let terms = group.iter().zip(&weights).map(|(m, w)| w * f64::from(m[c]));
+        // The error of an exponential grows with its argument, until there is nothing left of it.
+        let grown = |below: &f64| 1.0 - below.max(-1000.0);
+        let sizes = terms.clone().zip(&below).map(|(term, below)| term.abs() * grown(below));
+        (terms.sum::<f64>(), sizes.sum::<f64>())
+    };
+    (0..width).map(channel).unzip()
+}
+
+/// With the cost of a gate in operations; 0 keeps to one thread.
+fn run(io: Host<'_, Compress>, operations: usize) {
+    let CompressIo { open, members, mut y } = io;
+    if y.is_empty() {
+        return;
+    }
+    let width = y.cols();
+    let operations = operations * width * members.cols();
+    let rows = threads::collect(y.rows(), operations, |t| pool(group(&open, &members, t), width));
+    for (t, (values, magnitudes)) in rows.iter().enumerate() {
+        y.set_row(t, values);
+        y.set_magnitude(t, magnitudes);
+    }
+}
+
+fn case(width: u64, ratio: u64, tokens: u64) -> (Compress, Extents) {
+    let record = Record::new(Form::F32, 2 * width as u32);
+    let open = Cache { record, page_entries: 8, pages: Sym::OpenPages };
+    (Compress { open, ratio }, Extents::of(&[(Sym::Tokens, tokens), (Sym::OpenPages, 2)]))
+}
 
 impl Card for Compress {
-    fn compute(&self, _io: Host<'_, Self>, _context: &Context<'_>) -> Result<()> {
-        let reason = "the reference has no arithmetic for it yet".into();
-        Err(Error::Unsupported { op: Self::ID.into(), reason })
+    fn compute(&self, io: Host<'_, Self>, _context: &Context<'_>) -> Result<()> {
+        run(io, 0);
+        Ok(())
     }
+
+    fn rows() -> &'static [Row<Self, Compute<Self>>] {
+        const {
+            &[
+                blocked_row::<Self>(|_, io, _| {
+                    run(io, 60);
+                    Ok(())
+                }),
+                scalar_row::<Self>(),
+            ]
+        }
+    }
+
     fn tolerance(&self, _operand: &str) -> Tolerance {
-        Tolerance::Exact
+        // An exponential of a few ulps and a division per member, and a sum over the members.
+        Tolerance::Bound { gamma: (self.ratio as f64 + 8.0) * f64::from(f32::EPSILON) }
     }
-    fn draw(_choices: &mut dyn Choices) -> (Self, Extents) {
-        unreachable!("no cases before the arithmetic")
+
+    fn draw(choices: &mut dyn Choices) -> (Self, Extents) {
+        let (width, ratio) = (choices.pick(&[1, 7, 32, 64, 130]), choices.pick(&[2, 1, 3, 4]));
+        case(width, ratio, choices.between(0, 9))
     }
+
     fn edges() -> Vec<(Self, Extents)> {
-        vec![]
+        vec![case(512, 2, 0), case(512, 2, 1), case(512, 2, 17), case(8, 8, 3)]
+    }
+
+    fn bench_shapes() -> Vec<(Self, Extents)> {
+        let shape = |tokens| {
+            let (d, extents) = case(512, 2, tokens);
+            (d, extents.with(Sym::OpenPages, tokens.div_ceil(8) + 1))
+        };
+        [1, 32, 8192].map(shape).to_vec()
     }
 }

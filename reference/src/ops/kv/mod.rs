@@ -2,6 +2,8 @@
 
 mod compress;
 mod fetch;
-mod locate;
+pub(super) mod locate;
 mod norm_rotate_store;
 mod store;
+#[cfg(test)]
+mod tests;
