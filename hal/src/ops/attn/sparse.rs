@@ -6,8 +6,9 @@
 //! The sink is a raw logit: not scaled, no value, not part of `m`. Without `sink` its term is
 //! absent.
 //!
-//! Roundings: dots and exponentials rounded to f32; the numerator's weights rounded to bf16, the
-//! denominator's not; sums in list order (f64 in the reference); `y` once to bf16.
+//! Roundings: `s_i` and the exponentials (the sink's too) to f32; the numerator's weights to bf16,
+//! the denominator's not; sums in list order (f64 in the reference); `y` once to bf16. A kernel may
+//! round a weight against the maximum so far instead of the final one; its bound allows for that.
 //! An address of -1 or outside is skipped: nothing of it is read, multiplied or counted, so NaN in
 //! unlisted entries never shows. A row without any entry gives zeros and `lse = -inf` (with sink:
 //! `lse = sink`). If `sink - m` overflows, `Z` is infinite and `y` is zero. An address listed twice
