@@ -1,6 +1,8 @@
 //! The engine's error.
 
-use std::fmt;
+use std::{fmt, io};
+
+use crate::text::TextError;
 
 /// What an engine call answers.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -11,14 +13,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused a file.
-    #[error("cannot {action} {path}: {source}")]
+    #[error("cannot {action} {path}: {source}{remedy}", remedy = path_remedy(source))]
     Io {
         /// What was attempted, as a verb: `open`, `read`.
         action: &'static str,
         /// The file or folder.
         path: String,
         /// The system's reason.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A model configuration that this model cannot have.
     #[error("config: {key}{at}: {problem}", at = AtLayer(*layer))]
@@ -68,6 +70,9 @@ pub enum Error {
         /// Bytes needed, bytes at hand, what is short and what would fit.
         problem: String,
     },
+    /// A tokenizer, a text or a conversation that cannot be used.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// A device refused or failed.
     #[error(transparent)]
     Device(#[from] tandem_hal::Error),
@@ -82,19 +87,23 @@ pub enum Error {
 impl Error {
     /// Whether other input or options would cure it; `false` for faults of the engine or machine.
     pub fn is_caller_mistake(&self) -> bool {
-        !matches!(self, Self::Internal { .. } | Self::Io { .. } | Self::Device(_))
+        match self {
+            Self::Io { source, .. } => !path_remedy(source).is_empty(),
+            Self::Internal { .. } | Self::Device(_) => false,
+            _ => true,
+        }
     }
 
     /// The exit code of a command that ends with this error: 2 for input the caller can correct,
-    /// 3 for a model that does not fit, 4 for files the system refuses, 5 for devices, 70 for
-    /// internal errors.
+    /// wrong paths included, 3 for a model that does not fit, 4 when the system fails to read or
+    /// write, 5 for devices, 70 for internal errors.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::DoesNotFit { .. } => 3,
-            Self::Io { .. } => 4,
+            _ if self.is_caller_mistake() => 2,
             Self::Device(_) => 5,
             Self::Internal { .. } => 70,
-            _ => 2,
+            _ => 4,
         }
     }
 
@@ -126,6 +135,16 @@ impl Error {
     /// A refusal of a set of files.
     pub(crate) fn checkpoint(problem: impl Into<String>) -> Self {
         Self::Checkpoint { problem: problem.into() }
+    }
+}
+
+/// What the caller can do when the system refuses a path; nothing when it fails to read or write.
+fn path_remedy(source: &io::Error) -> &'static str {
+    use io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    match source.kind() {
+        NotFound | IsADirectory | NotADirectory => "; check the path",
+        PermissionDenied => "; check its permissions",
+        _ => "",
     }
 }
 
@@ -180,6 +199,14 @@ mod tests {
     #[test]
     fn exit_codes_tell_mistakes_from_faults() {
         assert_eq!(Error::argument("--draft", "7 exceeds 5").exit_code(), 2);
+        let io = |kind: io::ErrorKind| Error::Io {
+            action: "open",
+            path: "a.json".into(),
+            source: kind.into(),
+        };
+        assert_eq!(io(io::ErrorKind::NotFound).exit_code(), 2);
+        assert!(io(io::ErrorKind::NotFound).to_string().ends_with("; check the path"));
+        assert_eq!(io(io::ErrorKind::UnexpectedEof).exit_code(), 4);
         let fault = Error::Internal { invariant: "pages are conserved".into() };
         assert_eq!(fault.exit_code(), 70);
         assert!(!fault.is_caller_mistake());
