@@ -1,7 +1,8 @@
 //! `moe.expert_up`: gate and up projections, the weighted gated unit and its FP8 cast in one pass.
 //!
 //! Fused: same bits as [`crate::GateUp`], [`crate::Swiglu`], [`crate::Cast`]. Slots without an
-//! expert here give zeros. Source: model report 3.11.
+//! expert here are units of zeros: zeros, unless their weight is NaN or infinite.
+//! Source: model report 3.11.
 
 use crate::ops::prelude::*;
 use crate::{Cast, CastIo, Experts, GateUp, GateUpIo, Swiglu, SwigluIo};

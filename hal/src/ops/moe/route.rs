@@ -6,6 +6,7 @@
 //! `weight = s / (Σ taken s + 1e-20) x scale`. The bias never enters a weight.
 //!
 //! Roundings: fp32 (f64 in the reference; s rounded to f32 before keys and sums, keys are f32 sums).
+//! An fp32 `exp z` loses its bits below -87, where `exp(z / 2)` is `s` to fp32.
 //! A NaN logit gives a NaN key, which ranks below every number; an infinite one has an infinite
 //! score. Weights of such a row may be NaN; other rows are untouched. A sum of zero gives zeros.
 //! Rows see only themselves. Exact in its choice given the keys. Cost: bytes.

@@ -5,7 +5,7 @@
 //! largest keys are taken, best first, ties to the lower expert;
 //! `weight = s / (Σ taken s + 1e-20) x scale`.
 //!
-//! Roundings, NaN, rows: as [`crate::Route`]. Source: mechanisms A10.
+//! Roundings, NaN, rows: as [`crate::Route`]; a group's score is an f32 sum. Source: mechanisms A10.
 
 use crate::ops::prelude::*;
 

@@ -1,13 +1,18 @@
 //! Cards of the family `moe`.
 
 mod add_shared;
+mod choice;
 mod combine;
 mod combine_scaled;
 mod down;
 mod expert_down;
 mod expert_up;
+mod experts;
 mod gate_up;
 mod route;
 mod route_grouped;
 mod route_hash;
 mod swiglu;
+
+#[cfg(test)]
+mod tests;
