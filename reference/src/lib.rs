@@ -12,7 +12,6 @@
 mod buffer;
 mod card;
 pub mod compare;
-
 mod data;
 mod device;
 mod group;

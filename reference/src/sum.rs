@@ -43,6 +43,14 @@ pub fn squares(x: &[f32]) -> f64 {
     dot(x, x)
 }
 
+/// `x`, infinite where it lies beyond f32: what an fp32 accumulator holds instead. For sums that
+/// arithmetic goes on with.
+#[inline(always)]
+pub fn in_f32_range(x: f64) -> f64 {
+    let narrow = x as f32;
+    if narrow.is_infinite() { f64::from(narrow) } else { x }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

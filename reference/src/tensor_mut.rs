@@ -76,8 +76,17 @@ impl<'a> TensorMut<'a> {
 
     /// Write row `r` of a plain f32 or bf16 tensor, each value rounded once from f64.
     pub fn set_row(&mut self, r: usize, values: &[f64]) {
-        let (enc, start, cols) = (self.enc, r * self.stride, self.cols());
+        self.set_row_from(r, 0, values);
+        self.set_exact(r, values);
+    }
+    /// As [`TensorMut::set_row`], from column `c` on; the columns before keep every bit.
+    pub fn set_row_from(&mut self, r: usize, c: usize, values: &[f64]) {
+        let (enc, start) = (self.enc, r * self.stride + c);
         encode_row(enc, &mut self.codes[row_bytes(enc, start, values.len())], values);
+    }
+    /// State the values of row `r` before their rounding without writing it, if they are asked for.
+    pub fn set_exact(&mut self, r: usize, values: &[f64]) {
+        let cols = self.cols();
         if let Some(exact) = &mut self.exact {
             exact[r * cols..][..values.len()].copy_from_slice(values);
         }

@@ -2,7 +2,8 @@
 //!
 //! Roundings: one, to bf16, after the product with the weight (engines that round before it round
 //! twice). `eps` is 1e-20 in the text model, so a row of zeros gives zeros, not NaN; 1e-6 in the
-//! vision tower. NaN in a row makes that row NaN. Rows see only themselves. Empty: nothing.
+//! vision tower. NaN in a row makes that row NaN. A sum of squares beyond f32 is infinite, so such a
+//! row gives zeros, and NaN where it holds an infinity. Rows see only themselves. Empty: nothing.
 //! Cost: bytes. Used everywhere. Source: model report 3.1, P1.
 
 use crate::ops::prelude::*;

@@ -5,12 +5,14 @@
 //! negates the sine. `t` is the row's position, lowered to a multiple of `group` (the position of a
 //! compressed entry is that of its group's first token).
 //!
-//! Frequencies: `f_i = 1 / base^(2i / rotary)` in f32; with `yarn`, ramped between `f_i` and
-//! `f_i / factor` over the pairs from `low` to `high`:
+//! Frequencies: `f_i = 1 / base^(2i / rotary)`, the power rounded to f32 and the quotient again;
+//! with `yarn`, ramped between `f_i` and `f_i / factor` over the pairs from `low` to `high`, each
+//! step in f32:
 //! `corr(b) = rotary ln(original / (2π b)) / (2 ln base)`, `low = max(floor(corr(beta_fast)), 0)`,
 //! `high = min(ceil(corr(beta_slow)), rotary - 1)`,
 //! `r_i = clamp((i - low) / max(high - low, 1e-3), 0, 1)`, `f_i <- (f_i / factor) r_i + f_i (1 - r_i)`.
-//! There is no attention factor.
+//! There is no attention factor. Every backend makes the table on the host by this rule, from a
+//! power that is right when rounded; published tables differ where their library's was an ulp off.
 //!
 //! Roundings: the angle is one fp32 product (at a million tokens a more exact angle is a different
 //! rotation); sine and cosine of that angle with full argument reduction, rounded to fp32; the

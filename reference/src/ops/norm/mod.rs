@@ -1,6 +1,8 @@
 //! Cards of the family `norm`.
 
-mod rms;
+pub(super) mod rms;
 mod rms_cast;
-mod rms_rotate;
-mod rotate;
+pub(super) mod rms_rotate;
+pub(super) mod rotate;
+#[cfg(test)]
+mod tests;
