@@ -2,8 +2,10 @@
 
 pub mod error;
 pub mod exec;
+pub mod kv;
 pub mod model;
 pub mod plan;
+pub mod sample;
 pub mod text;
 pub mod verify;
 pub mod vision;

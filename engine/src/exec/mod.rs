@@ -1,5 +1,34 @@
 //! Steps: what runs, on which rows, and what comes of it.
+//!
+//! * [`Engine`] queues requests, shares out the rows of a step, and keeps or rolls back what the
+//!   step computed. It sees a model as [`Forward`].
+//! * [`StepLists`] and [`DraftLists`] are the rows of a step on the host, [`Batch`] and
+//!   [`DraftBatch`] the same on a device.
 
 pub mod batch;
+mod chunk;
+mod draft_lists;
+mod engine;
+mod event;
+mod forward;
+mod geometry;
+mod options;
+mod request;
+mod row_lists;
+mod schedule;
+mod sequence;
+mod step_lists;
+mod work;
 
 pub use batch::{Batch, DraftBatch, PictureRows, RatioLists, UpperRows};
+pub use chunk::{Chunk, PictureSpan};
+pub use draft_lists::{Anchor, DraftLists};
+pub use engine::Engine;
+pub use event::{Event, FinishReason, Usage, What};
+pub use forward::{Drafter, Forward, LogProbs, Sample, Sampled};
+pub use geometry::{Geometry, UpperHalf};
+pub use options::EngineOptions;
+pub use request::{Request, RequestId};
+pub use row_lists::RowLists;
+pub use step_lists::{PictureList, StepLists, UpperLists};
+pub use work::Work;

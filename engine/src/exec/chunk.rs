@@ -1,0 +1,66 @@
+//! Neighbouring rows of one sequence in a step.
+
+use super::row_lists::number;
+use crate::kv::SequencePages;
+use std::ops::Range;
+use tandem_hal::View;
+
+/// A picture of a request: `rows` stand where the prompt has picture ids from `start` on.
+#[derive(Debug, Clone)]
+pub struct PictureSpan {
+    /// Position of the span's first token.
+    pub start: u64,
+    /// `[span, width]` bf16, markers included.
+    pub rows: View,
+}
+
+impl PictureSpan {
+    /// Positions of the span.
+    pub fn positions(&self) -> Range<u64> {
+        self.start..self.start + self.rows.shape()[0]
+    }
+}
+
+/// What a step computes of one sequence: prompt tokens, a token and its drafts, or both.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'a> {
+    /// Pages, begun for the chunk's positions.
+    pub pages: &'a SequencePages,
+    /// Ids from position 0 that are settled.
+    pub known: &'a [u32],
+    /// Ids that follow and may be rejected.
+    pub drafts: &'a [u32],
+    /// First position of the chunk.
+    pub start: u64,
+    /// One past its last.
+    pub end: u64,
+    /// The first position whose upper half runs.
+    pub upper_from: u64,
+    /// Pictures of the sequence.
+    pub pictures: &'a [PictureSpan],
+    /// Positions of a window.
+    pub window_tokens: u64,
+    /// Ids of history.
+    pub history_tokens: u64,
+}
+
+impl Chunk<'_> {
+    /// The id at a position of the sequence, up to the chunk's end.
+    pub(super) fn id(&self, position: u64) -> i32 {
+        let at = position as usize;
+        let id = self.known.get(at).unwrap_or_else(|| &self.drafts[at - self.known.len()]);
+        number(u64::from(*id))
+    }
+
+    /// The picture that covers a position, and which of its rows.
+    pub(super) fn picture_row(&self, position: u64) -> Option<(usize, u64)> {
+        let covers = |span: &PictureSpan| span.positions().contains(&position);
+        let picture = self.pictures.iter().position(covers)?;
+        Some((picture, position - self.pictures[picture].start))
+    }
+
+    /// Whether a window in the upper half ends earlier than one below.
+    pub(super) fn parts_at_the_middle(&self) -> bool {
+        (self.start + 1).saturating_sub(self.window_tokens) < self.upper_from
+    }
+}

@@ -1,0 +1,69 @@
+//! The lists of a draft, on the host.
+
+use super::Geometry;
+use super::row_lists::number;
+use crate::kv::{Page, SequencePages, WINDOW_PAGE_TOKENS};
+
+/// Everything a [`super::DraftBatch`] is uploaded from. Row `place * sequences + sequence` is the
+/// block's `place` of that sequence, so that the rows of one place are neighbours.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DraftLists {
+    /// Sequences, padding included.
+    pub sequences: u64,
+    /// Tokens of a block.
+    pub block: u64,
+    /// `[rows]`.
+    pub id: Vec<i32>,
+    /// `[rows]`.
+    pub position: Vec<i32>,
+    /// `[rows, window + block]`.
+    pub window_at: Vec<i32>,
+    /// `[rows]`.
+    pub window_store: Vec<i32>,
+}
+
+/// The token a draft starts from: sampled, not yet computed.
+#[derive(Debug, Clone, Copy)]
+pub struct Anchor<'a> {
+    /// Its id.
+    pub id: u32,
+    /// Pages of its sequence; they end right before the anchor.
+    pub pages: &'a SequencePages,
+}
+
+impl DraftLists {
+    /// For anchors, with `scratch` window pages for the block's own entries.
+    ///
+    /// # Panics
+    /// When the scratch pages do not hold a block for every anchor.
+    pub fn new(anchors: &[Anchor<'_>], scratch: &[Page], geometry: &Geometry) -> Self {
+        let (window, block) = (geometry.window_tokens, geometry.draft_block);
+        let mut lists = Self { sequences: anchors.len() as u64, block, ..Self::default() };
+        for place in 0..block {
+            for (slot, anchor) in anchors.iter().enumerate() {
+                let start = anchor.pages.tokens();
+                let own = |place| scratch_address(scratch, slot as u64 * block + place);
+                let id = if place == 0 { anchor.id } else { geometry.noise_token };
+                lists.id.push(number(u64::from(id)));
+                lists.position.push(number(start + place));
+                lists.window_at.extend((0..window).map(|i| {
+                    let at = (start + i).checked_sub(window);
+                    at.map_or(-1, |at| anchor.pages.window_address(at))
+                }));
+                lists.window_at.extend((0..block).map(own));
+                lists.window_store.push(own(place));
+            }
+        }
+        lists
+    }
+
+    /// Rows.
+    pub fn tokens(&self) -> u64 {
+        self.id.len() as u64
+    }
+}
+
+fn scratch_address(pages: &[Page], entry: u64) -> i32 {
+    let page = &pages[(entry / WINDOW_PAGE_TOKENS) as usize];
+    number(u64::from(page.id()) * WINDOW_PAGE_TOKENS + entry % WINDOW_PAGE_TOKENS)
+}

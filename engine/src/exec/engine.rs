@@ -1,0 +1,300 @@
+//! Requests in, events out.
+
+use super::schedule::{Schedule, Turn};
+use super::sequence::Sequence;
+use super::{
+    DraftLists, EngineOptions, Event, FinishReason, Forward, Geometry, Request, RequestId, Sampled,
+    StepLists, Work,
+};
+use crate::error::{Error, Result};
+use crate::kv::{Page, PagePools, PoolPages, SequencePages};
+use crate::sample::Draws;
+use std::collections::VecDeque;
+
+/// Runs many requests over one model, step by step.
+///
+/// Requests start in the order they came. A step computes the next token of every running request,
+/// with its drafts, and fills the rest of its rows with prompt tokens of the others, oldest first.
+/// When cache pages run out the youngest running request is set back and computed again later; the
+/// oldest never is, so every accepted request ends. What a request answers depends on nothing but
+/// itself, given a model whose rows are independent.
+pub struct Engine<F: Forward> {
+    model: F,
+    geometry: Geometry,
+    options: EngineOptions,
+    pools: PagePools,
+    scratch: Vec<Page>,
+    waiting: VecDeque<Sequence>,
+    /// Oldest first; all younger ones wait.
+    running: Vec<Sequence>,
+    requests: u64,
+    events: Vec<Event>,
+    work: Work,
+}
+
+impl<F: Forward> Engine<F> {
+    /// Over `model`, whose caches have [`EngineOptions::pool_pages`].
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when the limits do not go together.
+    pub fn new(model: F, options: EngineOptions) -> Result<Self> {
+        let mut geometry = model.geometry().clone();
+        options.check(&geometry)?;
+        if !options.skip_upper_half {
+            geometry.upper = None;
+        }
+        let pools = PagePools::new(options.pool_pages(&geometry));
+        let scratch = pools.scratch(options.scratch_tokens(&geometry));
+        let invariant = |error| Error::Internal { invariant: format!("{error}") };
+        Ok(Self {
+            scratch: scratch.map_err(invariant)?,
+            model,
+            geometry,
+            options,
+            pools,
+            waiting: VecDeque::new(),
+            running: Vec::new(),
+            requests: 0,
+            events: Vec::new(),
+            work: Work::default(),
+        })
+    }
+
+    /// Tokens that a request may have, prompt and answer together.
+    pub fn capacity_tokens(&self) -> u64 {
+        self.options.capacity_tokens(&self.geometry)
+    }
+
+    /// Queues a request.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when it could never run; nothing is queued then.
+    pub fn add(&mut self, request: Request) -> Result<RequestId> {
+        let capacity = self.capacity_tokens();
+        request.check(&self.geometry, capacity, self.options.biases)?;
+        let (id, seed) = (RequestId(self.requests), self.options.seed);
+        self.requests += 1;
+        let draws = match request.sampling.seed {
+            Some(seed) => Draws::new(seed),
+            None => Draws::unseeded(seed, id.0),
+        };
+        let limit = request.limit_tokens(capacity);
+        let (pools, geometry) = (&self.pools, &self.geometry);
+        self.waiting.push_back(Sequence::new(id, request, limit, draws, pools, geometry));
+        Ok(id)
+    }
+
+    /// Ends a request and gives its pages back at once; its last event comes with the next step.
+    /// Answers whether there was one.
+    pub fn cancel(&mut self, id: RequestId) -> bool {
+        let found = self.waiting.iter().position(|sequence| sequence.id == id);
+        let sequence = match found {
+            Some(at) => self.waiting.remove(at),
+            None => {
+                let found = self.running.iter().position(|sequence| sequence.id == id);
+                found.map(|at| self.running.remove(at))
+            }
+        };
+        let Some(sequence) = sequence else { return false };
+        self.events.push(sequence.finished(FinishReason::Cancelled));
+        true
+    }
+
+    /// Runs one step and reports what came of it. Without requests it does nothing.
+    ///
+    /// # Errors
+    /// When the device fails. No token of the step counts, the requests are as before, and events
+    /// that were due come with the next step.
+    pub fn step(&mut self) -> Result<Vec<Event>> {
+        self.admit();
+        let schedule = self.schedule()?;
+        if !schedule.is_empty() {
+            match self.run(&schedule) {
+                Ok(sampled) => self.settle(schedule, sampled),
+                Err(error) => {
+                    self.undo(schedule);
+                    return Err(error);
+                }
+            }
+            self.draft()?;
+        }
+        Ok(std::mem::take(&mut self.events))
+    }
+
+    /// Whether there is nothing to run and nothing to report.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty() && self.events.is_empty()
+    }
+
+    /// Requests that run.
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Requests that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Pages that no request holds.
+    pub fn free_pages(&self) -> PoolPages {
+        self.pools.free()
+    }
+
+    /// Work so far.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// The model.
+    pub fn model(&self) -> &F {
+        &self.model
+    }
+
+    /// The pages of a running request.
+    pub fn pages(&self, id: RequestId) -> Option<&SequencePages> {
+        self.running.iter().find(|sequence| sequence.id == id).map(|sequence| &sequence.pages)
+    }
+
+    /// Whether every page is free or owned once.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] naming the page.
+    pub fn check(&self) -> Result<()> {
+        let sequences = self.running.iter().chain(&self.waiting).map(|sequence| &sequence.pages);
+        let invariant = |invariant| Error::Internal { invariant };
+        self.pools.check(sequences, &self.scratch).map_err(invariant)
+    }
+
+    /// Starts waiting requests, in order, while there is a place and the pages that running ones
+    /// still need for their known tokens leave enough.
+    fn admit(&mut self) {
+        let promised = self.running.iter().map(Sequence::missing_pages).sum::<u64>();
+        let mut free = self.pools.compressed.free_pages().saturating_sub(promised);
+        while self.running.len() < self.options.sequences as usize {
+            let Some(next) = self.waiting.front() else { return };
+            let wanted = next.missing_pages();
+            if wanted > free {
+                return;
+            }
+            free -= wanted;
+            self.running.extend(self.waiting.pop_front());
+        }
+    }
+
+    /// Shares out the rows of a step and takes the pages they need.
+    fn schedule(&mut self) -> Result<Schedule> {
+        let shares = Schedule::shares(&self.running, &self.options);
+        let mut schedule = Schedule::default();
+        while schedule.turns.len() < self.running.len() {
+            let at = schedule.turns.len();
+            let sequence = &mut self.running[at];
+            let settled = shares[at];
+            let rows = settled + sequence.drafts.len() as u64;
+            match sequence.pages.begin(rows) {
+                Ok(step) => schedule.turns.push(Turn { settled, rows, step }),
+                Err(_) if !sequence.drafts.is_empty() => sequence.drafts.clear(),
+                Err(error) if at == 0 && self.running.len() == 1 => {
+                    let invariant = format!("one request alone always fits, yet {error}");
+                    return Err(Error::Internal { invariant });
+                }
+                Err(_) => self.set_back_youngest(),
+            }
+        }
+        Ok(schedule)
+    }
+
+    /// The youngest is last, so no turn of this step is touched.
+    fn set_back_youngest(&mut self) {
+        if let Some(mut youngest) = self.running.pop() {
+            youngest.set_back(&self.pools, &self.geometry);
+            self.waiting.push_front(youngest);
+            self.work.restarts += 1;
+        }
+    }
+
+    /// Builds the lists and runs the model. The answers are in the order of [`Schedule::order`].
+    fn run(&mut self, schedule: &Schedule) -> Result<Vec<Sampled>> {
+        let order = schedule.order(&self.running);
+        let chunk =
+            |at: &usize| self.running[*at].chunk(schedule.turns[*at].settled, &self.geometry);
+        let chunks: Vec<_> = order.iter().map(chunk).collect();
+        let mut lists = StepLists::new(&chunks);
+        drop(chunks);
+        lists.want(schedule.outputs(&order, &self.running, self.geometry.draft_block));
+        self.work.add_step(&self.geometry, &lists);
+        if let Some(rows) = schedule.padded_rows(&self.running, &self.options) {
+            let sequences = rows.min(self.options.sequences);
+            let outputs = lists.rows.output_at.len() as u64;
+            lists.pad(rows, sequences, outputs.next_multiple_of(sequences));
+        }
+        let samples: Vec<_> = order
+            .iter()
+            .filter(|at| schedule.reaches_end(**at, &self.running))
+            .map(|at| self.running[*at].sample())
+            .collect();
+        let sampled = self.model.step(&lists, &samples)?;
+        if sampled.len() != samples.len() {
+            let invariant = format!("{} answers for {}", sampled.len(), samples.len());
+            return Err(Error::Internal { invariant });
+        }
+        Ok(sampled)
+    }
+
+    /// Keeps what stands, rolls the rest back, and lets finished requests go.
+    fn settle(&mut self, schedule: Schedule, sampled: Vec<Sampled>) {
+        let order = schedule.order(&self.running);
+        let mut answers: Vec<Option<Sampled>> = (0..self.running.len()).map(|_| None).collect();
+        let ends = order.into_iter().filter(|at| schedule.reaches_end(*at, &self.running));
+        for (at, sampled) in ends.zip(sampled) {
+            answers[at] = Some(sampled);
+        }
+        let mut finished = Vec::new();
+        for ((sequence, turn), answer) in self.running.iter_mut().zip(schedule.turns).zip(answers) {
+            let mut kept = turn.settled;
+            if let Some(answer) = answer {
+                let before = sequence.usage();
+                let (taken, finish) = sequence.accept(answer, &mut self.events);
+                // The last token taken is not computed yet; those before it were drafts.
+                kept += taken.saturating_sub(1);
+                self.work.add_drafts(before, sequence.usage());
+                if let Some(reason) = finish {
+                    self.events.push(sequence.finished(reason));
+                    finished.push(sequence.id);
+                }
+            }
+            sequence.pages.commit(turn.step, kept);
+        }
+        self.running.retain(|sequence| !finished.contains(&sequence.id));
+    }
+
+    fn undo(&mut self, schedule: Schedule) {
+        for (sequence, turn) in self.running.iter_mut().zip(schedule.turns) {
+            sequence.pages.commit(turn.step, 0);
+        }
+    }
+
+    /// Drafts for every request whose next step decodes and has room for a draft.
+    fn draft(&mut self) -> Result<()> {
+        let limit = self.options.draft_tokens;
+        let wanted = |sequence: &Sequence| sequence.drafts_wanted(limit);
+        let drafting: Vec<_> =
+            (0..self.running.len()).filter(|at| wanted(&self.running[*at]) > 0).collect();
+        if drafting.is_empty() {
+            return Ok(());
+        }
+        let sequences = || drafting.iter().map(|at| &self.running[*at]);
+        let anchors: Vec<_> = sequences().map(Sequence::anchor).collect();
+        let drafters: Vec<_> = sequences().map(Sequence::drafter).collect();
+        let lists = DraftLists::new(&anchors, &self.scratch, &self.geometry);
+        let drafts = self.model.draft(&lists, &drafters)?;
+        self.work.drafts += 1;
+        for (slot, (at, mut drafts)) in drafting.into_iter().zip(drafts).enumerate() {
+            let sequence = &mut self.running[at];
+            drafts.truncate(wanted(sequence) as usize);
+            sequence.drafts = drafts;
+            sequence.draft_slot = slot as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! What a step reports.
+
+use super::{LogProbs, RequestId};
+
+/// Something that happened to a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The request.
+    pub request: RequestId,
+    /// What happened.
+    pub what: What,
+}
+
+/// Kinds of events.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// A token of the answer.
+    Token {
+        /// Its id.
+        id: u32,
+        /// Its log-probabilities, when asked for.
+        log_probs: Option<LogProbs>,
+    },
+    /// The answer is over; nothing follows and the cache is given back.
+    Finished {
+        /// Why.
+        reason: FinishReason,
+        /// What it took.
+        usage: Usage,
+    },
+}
+
+/// Why an answer is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinishReason {
+    /// This stop id was generated.
+    Stop(u32),
+    /// The token limit, or the room there was, is used up.
+    Length,
+    /// The caller ended it.
+    Cancelled,
+    /// Its logits were no numbers.
+    NotANumber,
+}
+
+/// Tokens of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Of the prompt.
+    pub prompt_tokens: u64,
+    /// Generated, a stop id included.
+    pub generated_tokens: u64,
+    /// Drafts that were verified, up to the answer's end.
+    pub drafted_tokens: u64,
+    /// Drafts among the generated tokens.
+    pub accepted_tokens: u64,
+    /// Times the request was set back and computed again for want of pages.
+    pub restarts: u64,
+}

@@ -1,0 +1,84 @@
+//! Limits of an engine.
+
+use super::Geometry;
+use crate::error::{Error, Result};
+use crate::kv::{PAGE_TOKENS, PoolPages};
+
+/// What an engine may use. Memory and buffers follow from it, once, at the start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineOptions {
+    /// Requests that run at once.
+    pub sequences: u64,
+    /// Rows of a step at most.
+    pub step_tokens: u64,
+    /// Prompt rows of one sequence in a step at most.
+    pub chunk_tokens: u64,
+    /// Pages of the compressed caches, [`PAGE_TOKENS`] tokens each.
+    pub pages: u64,
+    /// Tokens of a request at most, prompt and answer, when less than the model's context.
+    pub context_tokens: u64,
+    /// Drafts verified a step: 0 to the model's block.
+    pub draft_tokens: u64,
+    /// Whether prompt tokens skip the upper half where that changes nothing.
+    pub skip_upper_half: bool,
+    /// Row counts that steps without prompt rows are padded to, ascending; may be empty.
+    pub step_sizes: Vec<u64>,
+    /// Ids of one request that may carry a logit bias.
+    pub biases: u64,
+    /// From which requests without a seed take theirs.
+    pub seed: u64,
+}
+
+impl EngineOptions {
+    /// Whether a model of this geometry can run under these limits.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] naming the option and what would do.
+    pub fn check(&self, geometry: &Geometry) -> Result<()> {
+        let refuse = |option: &str, problem: String| Err(Error::argument(option, problem));
+        if self.draft_tokens > geometry.draft_block {
+            let (asked, block) = (self.draft_tokens, geometry.draft_block);
+            let problem = format!("{asked} asked for, the model drafts blocks of {block}");
+            return refuse("draft tokens", problem);
+        }
+        let decode = self.sequences * (1 + self.draft_tokens);
+        if self.sequences == 0 || self.step_tokens < decode || self.chunk_tokens == 0 {
+            let (sequences, tokens) = (self.sequences, self.step_tokens);
+            return refuse(
+                "step tokens",
+                format!("{tokens} a step for {sequences} sequences; at least {decode}, and 1"),
+            );
+        }
+        if self.pages == 0 || self.context_tokens == 0 {
+            return refuse("cache", "no pages or no context; give at least one page".into());
+        }
+        // Addresses are 31-bit; the widest pages are those of one-token entries.
+        if self.pages.checked_mul(PAGE_TOKENS).is_none_or(|entries| entries > i32::MAX as u64) {
+            let problem = format!("{} pages have more entries than 31 bits address", self.pages);
+            return refuse("cache", problem);
+        }
+        Ok(())
+    }
+
+    /// Pages of each pool.
+    pub fn pool_pages(&self, geometry: &Geometry) -> PoolPages {
+        PoolPages::for_steps(
+            self.pages,
+            self.sequences,
+            geometry.window_tokens,
+            self.step_tokens,
+            self.scratch_tokens(geometry),
+        )
+    }
+
+    /// Window entries that drafts use and no sequence owns.
+    pub fn scratch_tokens(&self, geometry: &Geometry) -> u64 {
+        if self.draft_tokens == 0 { 0 } else { self.sequences * geometry.draft_block }
+    }
+
+    /// Tokens that one request may have, prompt and answer.
+    pub fn capacity_tokens(&self, geometry: &Geometry) -> u64 {
+        let cache = self.pages * PAGE_TOKENS;
+        cache.min(geometry.context_tokens).min(self.context_tokens)
+    }
+}

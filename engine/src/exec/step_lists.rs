@@ -1,0 +1,132 @@
+//! The lists of a step, on the host.
+
+use super::chunk::Chunk;
+use super::row_lists::{RowLists, number};
+use crate::kv::PAGE_TOKENS;
+use tandem_hal::View;
+
+/// Everything a step's [`super::Batch`] is uploaded from.
+#[derive(Debug, Clone, Default)]
+pub struct StepLists {
+    /// Rows of all chunks in the order they were added.
+    pub rows: RowLists,
+    /// The rows of the upper half, where they differ.
+    pub upper: Option<UpperLists>,
+    /// Page tables, `[sequences, table_pages]`.
+    pub table: Vec<i32>,
+    /// Rows of the page table.
+    pub sequences: u64,
+    /// Columns of the page table: a power of two, so that few shapes occur.
+    pub table_pages: u64,
+    /// Picture rows of the step.
+    pub pictures: Vec<PictureList>,
+    window_tokens: u64,
+    history_tokens: u64,
+}
+
+/// The rows of the upper half.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UpperLists {
+    /// Which rows of the step.
+    pub at: Vec<i32>,
+    /// Their lists.
+    pub rows: RowLists,
+}
+
+/// Rows of one picture in a step.
+#[derive(Debug, Clone)]
+pub struct PictureList {
+    /// The whole picture.
+    pub rows: View,
+    /// `[tokens]`, which of its rows each row of the step takes.
+    pub at: Vec<i32>,
+}
+
+impl StepLists {
+    /// Of chunks of different sequences, one row of the page table each, in order.
+    pub fn new(chunks: &[Chunk<'_>]) -> Self {
+        let longest = chunks.iter().map(|chunk| chunk.pages.table().len()).max().unwrap_or(0);
+        let mut lists = Self {
+            sequences: chunks.len() as u64,
+            table_pages: longest.next_power_of_two() as u64,
+            window_tokens: chunks.first().map_or(0, |chunk| chunk.window_tokens),
+            history_tokens: chunks.first().map_or(0, |chunk| chunk.history_tokens),
+            ..Self::default()
+        };
+        if chunks.iter().any(Chunk::parts_at_the_middle) {
+            lists.upper = Some(UpperLists::default());
+        }
+        for (sequence, chunk) in chunks.iter().enumerate() {
+            lists.push(sequence as u64, chunk);
+        }
+        lists.table.resize((lists.sequences * lists.table_pages) as usize, -1);
+        lists
+    }
+
+    fn push(&mut self, sequence: u64, chunk: &Chunk<'_>) {
+        let first_picture = self.pictures.len();
+        self.pictures.extend(
+            chunk
+                .pictures
+                .iter()
+                .map(|span| PictureList { rows: span.rows.clone(), at: Vec::new() }),
+        );
+        for position in chunk.start..chunk.end {
+            let row = self.rows.tokens();
+            self.rows.push(chunk, sequence, position, 0);
+            if let Some((picture, cell)) = chunk.picture_row(position) {
+                let at = &mut self.pictures[first_picture + picture].at;
+                at.resize(row as usize, -1);
+                at.push(number(cell));
+            }
+            if let Some(upper) = self.upper.as_mut().filter(|_| position >= chunk.upper_from) {
+                upper.at.push(number(row));
+                upper.rows.push(chunk, sequence, position, chunk.upper_from);
+            }
+        }
+        self.pictures.retain(|picture| !picture.at.is_empty());
+        let rows = sequence * self.table_pages;
+        self.table.resize(rows as usize, -1);
+        self.table.extend(chunk.pages.table());
+    }
+
+    /// Names the rows whose logits are wanted, -1 for an output of no row.
+    ///
+    /// # Panics
+    /// When such a row does not run through the upper half.
+    pub fn want(&mut self, output_at: Vec<i32>) {
+        if let Some(upper) = &mut self.upper {
+            let place = |row: &i32| match upper.at.binary_search(row) {
+                Ok(at) => number(at as u64),
+                Err(_) if *row < 0 => -1,
+                Err(_) => panic!("row {row} has no logits: its upper half is skipped"),
+            };
+            upper.rows.output_at = output_at.iter().map(place).collect();
+        }
+        self.rows.output_at = output_at;
+    }
+
+    /// Adds padding up to the sizes of a captured step; what is larger already stays. Picture
+    /// lists grow along; the upper half keeps its own size, since such steps are not captured.
+    pub fn pad(&mut self, tokens: u64, sequences: u64, outputs: u64) {
+        self.rows.pad(tokens, outputs, self.window_tokens, self.history_tokens);
+        if let Some(upper) = &mut self.upper {
+            upper.rows.pad_outputs(outputs);
+        }
+        self.sequences = self.sequences.max(sequences);
+        self.table.resize((self.sequences * self.table_pages) as usize, -1);
+        for picture in &mut self.pictures {
+            picture.at.resize(self.rows.id.len(), -1);
+        }
+    }
+
+    /// Compressed entries of `ratio` tokens that the page table can name for one sequence.
+    pub fn entries(&self, ratio: u64) -> u64 {
+        self.table_pages * PAGE_TOKENS / ratio
+    }
+
+    /// Rows whose upper half runs.
+    pub fn upper_tokens(&self) -> u64 {
+        self.upper.as_ref().map_or(self.rows.tokens(), |upper| upper.rows.tokens())
+    }
+}
