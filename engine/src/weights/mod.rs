@@ -1,9 +1,18 @@
-//! Checkpoint files: where their bytes lie, checked before anything is allocated.
+//! Checkpoint files: where their bytes lie, checked before anything is allocated; and the way of
+//! those bytes onto a device.
 
 pub mod checkpoint;
+mod codes;
 pub mod header;
+pub mod load;
+mod room;
+mod share;
 pub mod source;
+mod staging;
 
 pub use checkpoint::{Checkpoint, Tensor};
 pub use header::Dtype;
+pub use load::{Loader, Module, Progress, Source, load};
+pub use room::Room;
+pub use share::Share;
 pub use source::{Files, ReadAt};
