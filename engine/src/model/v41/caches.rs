@@ -26,10 +26,14 @@ pub struct Pools {
 /// The record and page size of every kind of cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheFormats {
-    window: Record,
-    latent: Record,
-    key: Record,
-    open: Record,
+    /// Of a window entry.
+    pub window: Record,
+    /// Of a compressed entry.
+    pub latent: Record,
+    /// Of an index key.
+    pub key: Record,
+    /// Of a token of an open group, `[value | gate]`.
+    pub open: Record,
 }
 
 impl CacheFormats {
@@ -66,6 +70,25 @@ impl CacheFormats {
         let (record, pages) = (self.open, Sym::OpenPages);
         Cache { record, page_entries: OPEN_PAGE_TOKENS, pages }
     }
+
+    /// Bytes of all windows.
+    pub fn window_bytes(&self, config: &Config, pools: &Pools) -> u64 {
+        window_count(config) as u64 * reserved_bytes(&self.window(), pools)
+    }
+
+    /// Bytes of all compressed entries and index keys.
+    pub fn compressed_bytes(&self, config: &Config, pools: &Pools) -> u64 {
+        let source = |ratio| {
+            reserved_bytes(&self.latent(ratio), pools) + reserved_bytes(&self.key(ratio), pools)
+        };
+        sources(config).map(|(_, ratio)| source(ratio)).sum()
+    }
+
+    /// Bytes of the open groups of all sources that have any.
+    pub fn open_bytes(&self, config: &Config, pools: &Pools) -> u64 {
+        let gated = sources(config).filter(|(_, ratio)| *ratio > 1).count() as u64;
+        gated * reserved_bytes(&self.open(), pools)
+    }
 }
 
 /// The caches of one compressed source.
@@ -98,12 +121,23 @@ impl Caches {
     /// # Errors
     /// [`tandem_hal::Error::OutOfMemory`] when the device has less.
     pub fn new(device: &dyn Device, config: &Config, pools: &Pools) -> Result<Self> {
+        Self::with_formats(device, config, &CacheFormats::of(config), pools)
+    }
+
+    /// As [`Caches::new`], with records that need not be the model's own.
+    ///
+    /// # Errors
+    /// As [`Caches::new`].
+    pub fn with_formats(
+        device: &dyn Device,
+        config: &Config,
+        formats: &CacheFormats,
+        pools: &Pools,
+    ) -> Result<Self> {
         let arena = |purpose, bytes| Arena::new(device, bytes, purpose);
-        let window_bytes = Self::window_bytes(config, pools);
-        let mut windows = arena("caches.window", window_bytes)?;
-        let mut compressed = arena("caches.compressed", Self::compressed_bytes(config, pools))?;
-        let mut open = arena("caches.open", Self::open_bytes(config, pools))?;
-        let formats = CacheFormats::of(config);
+        let mut windows = arena("caches.window", formats.window_bytes(config, pools))?;
+        let mut compressed = arena("caches.compressed", formats.compressed_bytes(config, pools))?;
+        let mut open = arena("caches.open", formats.open_bytes(config, pools))?;
         let window = formats.window();
         Ok(Self {
             windows: (0..window_count(config))
@@ -123,28 +157,6 @@ impl Caches {
                 })
                 .collect::<Result<_>>()?,
         })
-    }
-
-    /// Bytes of all windows.
-    pub fn window_bytes(config: &Config, pools: &Pools) -> u64 {
-        let window = CacheFormats::of(config).window();
-        window_count(config) as u64 * reserved_bytes(&window, pools)
-    }
-
-    /// Bytes of all compressed entries and index keys.
-    pub fn compressed_bytes(config: &Config, pools: &Pools) -> u64 {
-        let formats = CacheFormats::of(config);
-        let source = |ratio| {
-            reserved_bytes(&formats.latent(ratio), pools)
-                + reserved_bytes(&formats.key(ratio), pools)
-        };
-        sources(config).map(|(_, ratio)| source(ratio)).sum()
-    }
-
-    /// Bytes of the open groups of all sources that have any.
-    pub fn open_bytes(config: &Config, pools: &Pools) -> u64 {
-        let open = reserved_bytes(&CacheFormats::of(config).open(), pools);
-        sources(config).filter(|(_, ratio)| *ratio > 1).count() as u64 * open
     }
 
     /// The caches of the source that is `layer`.
@@ -194,8 +206,9 @@ mod tests {
         let config = Config::named("v4.1-flash").unwrap();
         let pools = Pools { pages: 1024, window_pages: 4, open_pages: 1 };
         // 890 bytes per token, 528 per window slot of 43 layers, 4096 per open row of three sources.
-        assert_eq!(Caches::compressed_bytes(&config, &pools), 890 * 1024 * PAGE_TOKENS);
-        assert_eq!(Caches::window_bytes(&config, &pools), 43 * 128 * 528);
-        assert_eq!(Caches::open_bytes(&config, &pools), 3 * 8 * 4096);
+        let formats = CacheFormats::of(&config);
+        assert_eq!(formats.compressed_bytes(&config, &pools), 890 * 1024 * PAGE_TOKENS);
+        assert_eq!(formats.window_bytes(&config, &pools), 43 * 128 * 528);
+        assert_eq!(formats.open_bytes(&config, &pools), 3 * 8 * 4096);
     }
 }

@@ -1,0 +1,102 @@
+//! The model on the accounting device: every launch of every layer passes the operand checks.
+
+mod model_support;
+
+use model_support::{Bench, Inputs, demo_config, limits};
+use tandem_engine::model::v41::{Caches, Config, Limits, Model, ModelWeights, Pools, Recipe};
+use tandem_engine::weights::{Progress, Share, Source};
+use tandem_hal::null::Null;
+use tandem_hal::{Capabilities, Device, DeviceId, DeviceInfo, Dialect, Place};
+
+fn null() -> Null {
+    let capabilities =
+        Capabilities { dialect: Dialect::Fn, fp4_units: false, shared_memory_bytes: 0, lanes: 1 };
+    let info = DeviceInfo {
+        id: DeviceId(1),
+        name: "null".into(),
+        board: "null".into(),
+        arch: "null".into(),
+        memory_bytes: 1 << 40,
+        capabilities,
+        rank: 0,
+        ranks: 1,
+    };
+    Null::new(info, None)
+}
+
+#[test]
+fn a_step_of_the_demo_passes_every_check() {
+    let device = null();
+    let bench = Bench::new(&device, limits(128));
+    let ids: Vec<i32> = (0..100).collect();
+    let rows: Vec<usize> = (0..100).collect();
+    let batch = bench.batch(&ids, &rows, &[99]);
+    let outcome = bench.model.forward(bench.lane(), &batch, &bench.caches, &bench.scratch).unwrap();
+    assert_eq!(outcome.logits.shape(), [1, 2048]);
+    assert_eq!(outcome.features.unwrap().shape(), [100, 768]);
+    let before = device.counted().launches;
+    let second = Inputs::new(&device, &limits(128), &demo_config());
+    let upper: Vec<i32> = (90..100).collect();
+    let batch = bench.split_batch(&second, (&ids, &rows), &upper, &[9]);
+    let outcome = bench.model.forward(bench.lane(), &batch, &bench.caches, &bench.scratch).unwrap();
+    assert_eq!(outcome.logits.shape(), [1, 2048]);
+    assert_eq!(outcome.features.unwrap().shape(), [10, 768]);
+    // Streams and mix gathered, and the split layer's mixes and collapse run a second time.
+    assert_eq!(device.counted().launches - before, before + 4);
+    let none = bench.split_batch(&second, (&ids, &rows), &[], &[]);
+    let outcome = bench.model.forward(bench.lane(), &none, &bench.caches, &bench.scratch).unwrap();
+    assert!(outcome.logits.is_empty());
+}
+
+#[test]
+fn a_draft_of_the_demo_passes_every_check() {
+    let device = null();
+    let bench = Bench::new(&device, limits(128));
+    let ids: Vec<i32> = (0..10).collect();
+    let rows: Vec<usize> = (0..10).collect();
+    let batch = bench.batch(&ids, &rows, &[9]);
+    let outcome = bench.model.forward(bench.lane(), &batch, &bench.caches, &bench.scratch).unwrap();
+    let (drafter, scratch) =
+        (bench.model.drafter().unwrap(), bench.scratch.draft.as_ref().unwrap());
+    let features = outcome.features.unwrap();
+    let at = (&batch.position, &batch.window_store);
+    drafter.context(bench.lane(), &features, at, &bench.caches, scratch).unwrap();
+    let draft = bench.draft_batch(7, 10);
+    let drafted = drafter.forward(bench.lane(), &draft, &bench.caches, scratch).unwrap();
+    assert_eq!(drafted.logits.shape(), [5, 2048]);
+    let (slot, previous) = (drafted.logits.rows(1..2).unwrap(), draft.id.rows(0..1).unwrap());
+    drafter.bias(bench.lane(), &previous, &slot).unwrap();
+}
+
+#[test]
+fn the_release_is_planned_without_a_checkpoint() {
+    let device = null();
+    let config = Config::named("v4.1-flash").unwrap();
+    let source = Source { checkpoint: None, share: Share::WHOLE, tables: Place::Pinned };
+    let map = vec![0; config.vocab_size];
+    let mut last = Progress { done_bytes: 0, total_bytes: 0 };
+    let weights =
+        ModelWeights::load(&device, &config, (&map, true), &source, &mut |p| last = p).unwrap();
+    // The checkpoint without its vision tower.
+    assert_eq!(last.total_bytes, 510_286_023_000 - 970_536_960);
+    let held: u64 = device.ledger().iter().map(|line| line.bytes).sum();
+    assert!(held >= last.total_bytes && held < last.total_bytes + (1 << 30), "{held}");
+    let purposes: Vec<_> = device.ledger().into_iter().map(|line| line.purpose).collect();
+    for purpose in ["layers.2.attn", "layers.39.ffn", "layers.14.engram.table", "mtp.2.ffn"] {
+        assert!(purposes.iter().any(|p| p == purpose), "{purpose}");
+    }
+    let limits = Limits {
+        tokens: 4096,
+        outputs: 64,
+        sequences: 64,
+        table_pages: 16384,
+        pools: Pools { pages: 65536, window_pages: 1024, open_pages: 256 },
+        cells: 1024,
+        score_budget_bytes: 2 << 30,
+    };
+    let model = Model::plan(&device, &config, &Recipe::of(&config), limits, weights).unwrap();
+    assert_eq!(model.split(), Some(20));
+    model.scratch(&device).unwrap();
+    Caches::new(&device, &config, &limits.pools).unwrap();
+    assert!(model.fingerprint().lines().count() > 60);
+}
