@@ -6,3 +6,6 @@ mod expand;
 mod mean;
 mod mixes;
 mod start;
+mod streams;
+#[cfg(test)]
+mod tests;

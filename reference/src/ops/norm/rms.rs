@@ -6,11 +6,17 @@ use crate::{
 };
 use tandem_hal::{Extents, Real, Result, RmsNorm, RmsNormIo, Row, Sym, num::bf16};
 
+/// `sqrt(mean(x²) + eps)` of one row.
+#[inline(always)]
+pub(crate) fn root(x: &[f32], eps: Real) -> f64 {
+    let mean = sum::in_f32_range(sum::squares(x)) / x.len() as f64;
+    (mean + f64::from(eps.value())).sqrt()
+}
+
 /// `w (x / sqrt(mean(x²) + eps))` of one row, before its rounding.
 #[inline(always)]
 pub(crate) fn normalise(x: &[f32], weight: &[f32], eps: Real, y: &mut [f64]) {
-    let mean = sum::in_f32_range(sum::squares(x)) / x.len() as f64;
-    let root = (mean + f64::from(eps.value())).sqrt();
+    let root = root(x, eps);
     for ((y, x), w) in y.iter_mut().zip(x).zip(weight) {
         *y = f64::from(*w) * (f64::from(*x) / root);
     }

@@ -3,3 +3,5 @@
 mod embed;
 mod gather;
 mod place;
+#[cfg(test)]
+mod tests;
