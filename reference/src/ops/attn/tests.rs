@@ -3,8 +3,8 @@
 use crate::Card;
 use crate::buffer::{Buffer, alone, draws_agree, edges_agree};
 use tandem_hal::{
-    Cache, Enc, Form, MergeAttention, MergeAttentionIo, Real, Record, SparseAttention,
-    SparseAttentionIo, Sym,
+    Cache, Enc, Form, MergeAttention, MergeAttentionIo, Mla, MlaAbsorbed, MlaAbsorbedIo,
+    MlaExpanded, MlaExpandedIo, Real, Record, SparseAttention, SparseAttentionIo, Sym,
 };
 
 /// Entries of a page in these tests.
@@ -74,6 +74,10 @@ fn rows_agree() {
     draws_agree::<SparseAttention>(15);
     edges_agree::<MergeAttention>();
     draws_agree::<MergeAttention>(15);
+    edges_agree::<MlaExpanded>();
+    draws_agree::<MlaExpanded>(20);
+    edges_agree::<MlaAbsorbed>();
+    draws_agree::<MlaAbsorbed>(20);
 }
 
 #[test]
@@ -257,4 +261,61 @@ fn a_part_without_entries_is_not_touched() {
     assert_eq!(both, (vec![0.0; 2], 0.5));
     let (y, lse) = merge((&b, f32::NAN), (&b, 1.0), None);
     assert!(y.iter().all(|v| v.is_nan()) && lse.is_nan());
+}
+
+#[test]
+fn absorbing_the_up_projections_changes_rounding_only() {
+    let mla = Mla { heads: 2, nope: 8, rope: 4, latent: 12, value: 6, scale: Real::new(0.3) };
+    let reals = |shape: &[u64], step: usize| {
+        let count = shape.iter().product::<u64>() as usize;
+        let values: Vec<f32> = (0..count).map(|i| (i * step % 23) as f32 * 0.1 - 1.1).collect();
+        Buffer::of(Enc::F32, shape, &values)
+    };
+    let (q, latent, k_rope) = (reals(&[4, 2, 12], 7), reals(&[5, 12], 5), reals(&[5, 4], 11));
+    let (uk, uv) = (reals(&[2, 8, 12], 3), reals(&[2, 6, 12], 9));
+    let visible = Buffer::ints(&[4], &[5, 2, 0, 9]);
+    let outputs = || Buffer::filled(Enc::F32, &[4, 2, 6], 0xFF);
+    let (mut expanded, mut absorbed) = (outputs(), outputs());
+    let (q, latent, k_rope) = (q.tensor(), latent.tensor(), k_rope.tensor());
+    let (uk, uv, visible) = (uk.tensor(), uv.tensor(), visible.tensor());
+    let io = MlaExpandedIo {
+        q: q.clone(),
+        latent: latent.clone(),
+        k_rope: k_rope.clone(),
+        uk: uk.clone(),
+        uv: uv.clone(),
+        visible: visible.clone(),
+        y: expanded.tensor_mut(),
+    };
+    alone(|c| MlaExpanded { mla: mla.clone() }.compute(io, c)).expect("cannot fail");
+    let io = MlaAbsorbedIo { q, latent, k_rope, uk, uv, visible, y: absorbed.tensor_mut() };
+    alone(|c| MlaAbsorbed { mla }.compute(io, c)).expect("cannot fail");
+    let (expanded, absorbed) = (expanded.values(), absorbed.values());
+    for (a, b) in expanded.iter().zip(&absorbed) {
+        assert!((a - b).abs() <= 4.0 * f32::EPSILON, "{a} and {b}");
+    }
+    assert_eq!(expanded[24..36], [0.0; 12], "the third row sees nothing");
+    assert!(expanded[..24].iter().all(|v| *v != 0.0));
+}
+
+#[test]
+fn one_visible_key_gives_its_value() {
+    // With a single key the softmax is 1, so the value is uv times the latent.
+    let mla = Mla { heads: 1, nope: 1, rope: 2, latent: 2, value: 2, scale: Real::new(1.0) };
+    let of = |shape: &[u64], values: &[f32]| Buffer::of(Enc::F32, shape, values);
+    let (q, latent) = (of(&[1, 1, 3], &[1.0, 2.0, 3.0]), of(&[2, 2], &[1.0, 2.0, f32::NAN, 0.0]));
+    let (k_rope, uk) = (of(&[2, 2], &[0.5; 4]), of(&[1, 1, 2], &[1.0, 1.0]));
+    let (uv, visible) = (of(&[1, 2, 2], &[3.0, 4.0, -1.0, 0.5]), Buffer::ints(&[1], &[1]));
+    let mut y = of(&[1, 1, 2], &[0.0; 2]);
+    let io = MlaExpandedIo {
+        q: q.tensor(),
+        latent: latent.tensor(),
+        k_rope: k_rope.tensor(),
+        uk: uk.tensor(),
+        uv: uv.tensor(),
+        visible: visible.tensor(),
+        y: y.tensor_mut(),
+    };
+    alone(|c| MlaExpanded { mla }.compute(io, c)).expect("cannot fail");
+    assert_eq!(y.values(), [11.0, 0.0]);
 }
