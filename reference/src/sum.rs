@@ -32,6 +32,21 @@ pub fn dot(x: &[f32], w: &[f32]) -> f64 {
     join(lanes)
 }
 
+/// `Σ term(i)` for `i < n` in the fixed order, for terms that are not products of two f32.
+#[inline(always)]
+pub fn total(n: usize, term: impl Fn(usize) -> f64) -> f64 {
+    let mut lanes = [0.0f64; LANES];
+    for start in (0..n / LANES * LANES).step_by(LANES) {
+        for (lane, sum) in lanes.iter_mut().enumerate() {
+            *sum += term(start + lane);
+        }
+    }
+    for i in n / LANES * LANES..n {
+        lanes[i % LANES] += term(i);
+    }
+    join(lanes)
+}
+
 /// `Σ |x_i w_i|`, the magnitude that bounds are stated in.
 pub fn dot_magnitude(x: &[f32], w: &[f32]) -> f64 {
     x.iter().zip(w).map(|(x, w)| (f64::from(*x) * f64::from(*w)).abs()).sum()
@@ -71,6 +86,7 @@ mod tests {
             lanes[i % LANES] += f64::from(*v) * f64::from(*v);
         }
         assert_eq!(dot(&x, &x), join(lanes));
+        assert_eq!(total(x.len(), |i| f64::from(x[i]) * f64::from(x[i])), join(lanes));
         assert_eq!(dot(&[], &[]), 0.0);
     }
 }

@@ -2,4 +2,8 @@
 
 mod gate;
 mod hash;
+#[cfg(test)]
+mod hash_tests;
 mod lookup;
+#[cfg(test)]
+mod tests;
