@@ -4,6 +4,7 @@
 //! another, and each row brings its position, its sequence and its cache addresses. The views are
 //! parts of buffers made once, so a captured step finds them at the same place again.
 
+use std::ops::Range;
 use tandem_hal::View;
 
 /// The rows of a step. Addresses are `page * entries of a page + slot`, -1 for none; a padding row
@@ -68,8 +69,10 @@ pub struct RatioLists {
 pub struct PictureRows {
     /// `[cells, width]` bf16, the whole picture.
     pub rows: View,
-    /// `[tokens]` i32, the picture's row for each row of the step, -1 for none.
-    pub at: View,
+    /// The rows of the step that it covers; they are neighbours.
+    pub tokens: Range<u64>,
+    /// `[covered tokens]` i32, the picture's row for each of them.
+    pub cells: View,
 }
 
 /// The rows that layers above the last compressed source run on.

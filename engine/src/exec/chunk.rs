@@ -52,11 +52,9 @@ impl Chunk<'_> {
         number(u64::from(*id))
     }
 
-    /// The picture that covers a position, and which of its rows.
-    pub(super) fn picture_row(&self, position: u64) -> Option<(usize, u64)> {
-        let covers = |span: &PictureSpan| span.positions().contains(&position);
-        let picture = self.pictures.iter().position(covers)?;
-        Some((picture, position - self.pictures[picture].start))
+    /// Whether a picture covers a position.
+    pub(super) fn is_picture(&self, position: u64) -> bool {
+        self.pictures.iter().any(|span| span.positions().contains(&position))
     }
 
     /// Whether a window in the upper half ends earlier than one below.

@@ -2,6 +2,7 @@
 //!
 //! * [`Engine`] queues requests, shares out the rows of a step, and keeps or rolls back what the
 //!   step computed. It sees a model as [`Forward`].
+//! * [`Runner`] is a [`Forward`] on a device: it uploads the lists, runs a [`Network`] and samples.
 //! * [`StepLists`] and [`DraftLists`] are the rows of a step on the host, [`Batch`] and
 //!   [`DraftBatch`] the same on a device.
 
@@ -12,11 +13,15 @@ mod engine;
 mod event;
 mod forward;
 mod geometry;
+mod network;
 mod options;
 mod request;
 mod row_lists;
+mod runner;
 mod schedule;
 mod sequence;
+mod staging;
+mod step_buffer;
 mod step_lists;
 mod work;
 
@@ -27,8 +32,11 @@ pub use engine::Engine;
 pub use event::{Event, FinishReason, Usage, What};
 pub use forward::{Drafter, Forward, LogProbs, Sample, Sampled};
 pub use geometry::{Geometry, UpperHalf};
+pub use network::Network;
 pub use options::EngineOptions;
 pub use request::{Request, RequestId};
 pub use row_lists::RowLists;
+pub use runner::Runner;
+pub(crate) use staging::Staging;
 pub use step_lists::{PictureList, StepLists, UpperLists};
 pub use work::Work;

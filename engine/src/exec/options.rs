@@ -81,4 +81,19 @@ impl EngineOptions {
         let cache = self.pages * PAGE_TOKENS;
         cache.min(geometry.context_tokens).min(self.context_tokens)
     }
+
+    /// Rows of the largest step, padding included.
+    pub fn largest_step_tokens(&self) -> u64 {
+        self.step_sizes.iter().copied().max().unwrap_or(0).max(self.step_tokens)
+    }
+
+    /// Outputs of the largest step.
+    pub fn outputs(&self, geometry: &Geometry) -> u64 {
+        self.sequences * (1 + geometry.draft_block)
+    }
+
+    /// Columns of the largest page table.
+    pub fn table_pages(&self, geometry: &Geometry) -> u64 {
+        self.capacity_tokens(geometry).div_ceil(PAGE_TOKENS).next_power_of_two()
+    }
 }

@@ -44,7 +44,7 @@ impl RowLists {
         self.id.push(chunk.id(position));
         self.position.push(number(position));
         self.sequence.push(number(sequence));
-        self.picture.push(i32::from(chunk.picture_row(position).is_some()));
+        self.picture.push(i32::from(chunk.is_picture(position)));
         let window = chunk.window_tokens;
         self.window_at.extend((0..window).map(|i| {
             let at = (position + 1 + i).checked_sub(window);

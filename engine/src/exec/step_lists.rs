@@ -38,8 +38,10 @@ pub struct UpperLists {
 pub struct PictureList {
     /// The whole picture.
     pub rows: View,
-    /// `[tokens]`, which of its rows each row of the step takes.
-    pub at: Vec<i32>,
+    /// The first row of the step that it covers; the others follow.
+    pub first: u64,
+    /// Which of its rows each of them takes.
+    pub cells: Vec<i32>,
 }
 
 impl StepLists {
@@ -64,30 +66,34 @@ impl StepLists {
     }
 
     fn push(&mut self, sequence: u64, chunk: &Chunk<'_>) {
-        let first_picture = self.pictures.len();
-        self.pictures.extend(
-            chunk
-                .pictures
-                .iter()
-                .map(|span| PictureList { rows: span.rows.clone(), at: Vec::new() }),
-        );
         for position in chunk.start..chunk.end {
             let row = self.rows.tokens();
             self.rows.push(chunk, sequence, position, 0);
-            if let Some((picture, cell)) = chunk.picture_row(position) {
-                let at = &mut self.pictures[first_picture + picture].at;
-                at.resize(row as usize, -1);
-                at.push(number(cell));
-            }
             if let Some(upper) = self.upper.as_mut().filter(|_| position >= chunk.upper_from) {
                 upper.at.push(number(row));
                 upper.rows.push(chunk, sequence, position, chunk.upper_from);
             }
         }
-        self.pictures.retain(|picture| !picture.at.is_empty());
+        self.push_pictures(chunk);
         let rows = sequence * self.table_pages;
         self.table.resize(rows as usize, -1);
         self.table.extend(chunk.pages.table());
+    }
+
+    /// The parts of pictures that the chunk covers; its rows are the last ones so far.
+    fn push_pictures(&mut self, chunk: &Chunk<'_>) {
+        let origin = self.rows.tokens() - (chunk.end - chunk.start);
+        for span in chunk.pictures {
+            let positions = span.positions();
+            let covered = positions.start.max(chunk.start)..positions.end.min(chunk.end);
+            if !covered.is_empty() {
+                self.pictures.push(PictureList {
+                    rows: span.rows.clone(),
+                    first: origin + covered.start - chunk.start,
+                    cells: covered.map(|at| number(at - positions.start)).collect(),
+                });
+            }
+        }
     }
 
     /// Names the rows whose logits are wanted, -1 for an output of no row.
@@ -106,8 +112,8 @@ impl StepLists {
         self.rows.output_at = output_at;
     }
 
-    /// Adds padding up to the sizes of a captured step; what is larger already stays. Picture
-    /// lists grow along; the upper half keeps its own size, since such steps are not captured.
+    /// Adds padding up to the sizes of a captured step; what is larger already stays. The
+    /// upper half keeps its own size, since such steps are not captured.
     pub fn pad(&mut self, tokens: u64, sequences: u64, outputs: u64) {
         self.rows.pad(tokens, outputs, self.window_tokens, self.history_tokens);
         if let Some(upper) = &mut self.upper {
@@ -115,9 +121,6 @@ impl StepLists {
         }
         self.sequences = self.sequences.max(sequences);
         self.table.resize((self.sequences * self.table_pages) as usize, -1);
-        for picture in &mut self.pictures {
-            picture.at.resize(self.rows.id.len(), -1);
-        }
     }
 
     /// Compressed entries of `ratio` tokens that the page table can name for one sequence.

@@ -114,7 +114,6 @@ impl SamplingParameters {
     }
 
     /// The limit as device lists hold it: 0 for none.
-    #[allow(dead_code)]
     pub(crate) fn top_k_limit(&self, vocab: u64) -> i32 {
         let limited = self.top_k > 0 && (self.top_k as u64) < vocab;
         if limited { i32::try_from(self.top_k).unwrap_or(0) } else { 0 }

@@ -26,6 +26,7 @@ mod names_check;
 mod pcg64;
 pub mod plans;
 pub mod recipe;
+pub mod resident;
 pub mod rope;
 mod rotation;
 pub mod topology;
@@ -38,6 +39,7 @@ pub use config::Config;
 pub use ledger::Ledger;
 pub use model::{Limits, Model, Outcome, Scratch};
 pub use recipe::Recipe;
+pub use resident::Resident;
 pub use topology::Topology;
 #[cfg(feature = "variants")]
 pub use variant::Variant;

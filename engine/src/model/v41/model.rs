@@ -272,8 +272,9 @@ impl Model {
         let (id, table) = (&batch.id, &self.embedding);
         on.run(&self.embed, EmbedIo { id, table, y: &flow.x })?;
         for picture in &batch.pictures {
-            let (rows, at) = (&picture.rows, &picture.at);
-            on.run(&self.place, PlaceRowsIo { rows, at, x: &flow.x })?;
+            let x = flow.x.rows(picture.tokens.clone())?;
+            let (rows, at) = (&picture.rows, &picture.cells);
+            on.run(&self.place, PlaceRowsIo { rows, at, x: &x })?;
         }
         let (streams, pre) = (&flow.streams, &flow.pre);
         Ok(on.run(&self.start, MhcStartIo { x: &flow.x, streams, pre })?)

@@ -1,0 +1,208 @@
+//! The operators between logits and tokens.
+
+use super::filter_lists::FilterLists;
+use super::log_prober::LogProber;
+use super::penaliser::Penaliser;
+use super::{Purpose, read};
+use crate::error::Result;
+use crate::exec::{EngineOptions, Geometry, Sample, Sampled, Staging};
+use crate::spec::{Laws, Verifier};
+use tandem_hal::{
+    Arena, Device, Draw, DrawIo, Enc, Extents, Filter, FilterIo, Lane, Plan, Rule, Stream, Sym,
+    View, Want,
+};
+
+/// Samples the outputs of a step. Outputs are independent rows, so what a request gets does not
+/// depend on the others.
+pub(crate) struct Sampler {
+    vocab: u64,
+    block: u64,
+    filter: Plan<Filter>,
+    draw: Plan<Draw>,
+    penaliser: Penaliser,
+    verifier: Option<Verifier>,
+    log_prober: LogProber,
+    staging: Staging,
+    /// `[outputs, vocab]` f32.
+    p: View,
+    /// `[outputs]` i32.
+    token: View,
+    workspace: View,
+}
+
+impl Sampler {
+    pub(crate) fn new(
+        device: &dyn Device,
+        geometry: &Geometry,
+        options: &EngineOptions,
+        rule: Rule,
+    ) -> Result<Self> {
+        let (vocab, block) = (geometry.vocab, geometry.draft_block);
+        let outputs = options.outputs(geometry);
+        let want = Want::row_invariant(Extents::of(&[(Sym::Tokens, outputs)]));
+        let filter = device.plan(Filter { vocab }, &want)?;
+        let draw = device.plan(Draw { vocab }, &want)?;
+        let penaliser = Penaliser::new(device, geometry, options)?;
+        let log_prober = LogProber::new(device, vocab, outputs)?;
+        let verifier = match block {
+            0 => None,
+            _ => Some(Verifier::new(device, geometry, options.sequences, rule)?),
+        };
+        let needs = [
+            filter.workspace_bytes(),
+            draw.workspace_bytes(),
+            penaliser.workspace_bytes(),
+            log_prober.workspace_bytes(),
+            verifier.as_ref().map_or(0, Verifier::workspace_bytes),
+        ];
+        let workspace_bytes = needs.into_iter().max().unwrap_or(0).max(1);
+        let shapes: [(Enc, &[u64]); 3] =
+            [(Enc::F32, &[outputs, vocab]), (Enc::I32, &[outputs]), (Enc::U8, &[workspace_bytes])];
+        let bytes = shapes.iter().map(|(enc, shape)| View::reserved_bytes(*enc, shape)).sum();
+        let mut arena = Arena::new(device, bytes, "sampling")?;
+        let [p, token, workspace] = shapes.map(|(enc, shape)| arena.view(enc, shape));
+        Ok(Self {
+            vocab,
+            block,
+            filter,
+            draw,
+            penaliser,
+            verifier,
+            log_prober,
+            staging: Staging::new(device, "sampling lists", [outputs; 5])?,
+            p: p?,
+            token: token?,
+            workspace: workspace?,
+        })
+    }
+
+    /// Picks the tokens of `samples`, whose rows of `logits` `[outputs, vocab]` lie in order.
+    /// Penalties and biases change `logits` in place.
+    pub(crate) fn sample(
+        &mut self,
+        logits: &View,
+        samples: &[Sample<'_>],
+        laws: &Laws,
+        on: &dyn Stream,
+    ) -> Result<Vec<Sampled>> {
+        let outputs = logits.shape()[0];
+        if samples.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lane = Lane { stream: on, workspace: &self.workspace };
+        let firsts = self.firsts(samples);
+        for (sample, first) in samples.iter().zip(&firsts) {
+            if sample.parameters.changes_logits() {
+                self.penaliser.run(logits, *first, sample, lane)?;
+            }
+        }
+        let (p, token) = (self.p.rows(0..outputs)?, self.token.rows(0..outputs)?);
+        self.draw_all(logits, samples, (&p, &token), on)?;
+        let drawn = read::i32(&token, on)?;
+        let lane = Lane { stream: on, workspace: &self.workspace };
+        let verifying = samples.iter().take_while(|sample| !sample.drafts.is_empty()).count();
+        let verified = match &mut self.verifier {
+            Some(verifier) if verifying > 0 => {
+                verifier.verify(&p, &samples[..verifying], laws, lane)?
+            }
+            _ => Vec::new(),
+        };
+        let mut sampled: Vec<_> = firsts
+            .iter()
+            .enumerate()
+            .map(|(at, first)| sampled(&drawn[*first as usize..], verified.get(at).copied()))
+            .collect();
+        self.add_log_probs(logits, samples, &firsts, &mut sampled, on)?;
+        Ok(sampled)
+    }
+
+    /// The first output of each sample.
+    fn firsts(&self, samples: &[Sample<'_>]) -> Vec<u64> {
+        let mut next = 0;
+        let first = |sample: &Sample<'_>| {
+            let first = next;
+            next += if sample.drafts.is_empty() { 1 } else { self.block + 1 };
+            first
+        };
+        samples.iter().map(first).collect()
+    }
+
+    /// The law of every output, and a token from it. Where drafts are verified the token only
+    /// tells whether the law is one: it is -1 for logits that are no numbers.
+    fn draw_all(
+        &mut self,
+        logits: &View,
+        samples: &[Sample<'_>],
+        (p, token): (&View, &View),
+        on: &dyn Stream,
+    ) -> Result<()> {
+        let (mut lists, mut uniform) = (FilterLists::default(), Vec::new());
+        for sample in samples {
+            let rows = if sample.drafts.is_empty() { 1 } else { self.block + 1 };
+            for row in 0..rows {
+                lists.push(sample.parameters, self.vocab);
+                uniform.push(sample.draws.uniform(sample.position + row, Purpose::Token));
+            }
+        }
+        let outputs = logits.shape()[0];
+        lists.pad(outputs);
+        uniform.resize(outputs as usize, 0.5);
+        self.staging.clear();
+        let filters = lists.stage(&mut self.staging)?;
+        let uniform = self.staging.f32(&uniform, &[outputs])?;
+        self.staging.flush(on)?;
+        let lane = Lane { stream: on, workspace: &self.workspace };
+        let io = FilterIo {
+            logits,
+            temperature: &filters.temperature,
+            top_k: &filters.top_k,
+            top_p: &filters.top_p,
+            min_p: &filters.min_p,
+            p,
+        };
+        lane.run(&self.filter, io)?;
+        Ok(lane.run(&self.draw, DrawIo { p, uniform: &uniform, token })?)
+    }
+
+    fn add_log_probs(
+        &mut self,
+        logits: &View,
+        samples: &[Sample<'_>],
+        firsts: &[u64],
+        sampled: &mut [Sampled],
+        on: &dyn Stream,
+    ) -> Result<()> {
+        if samples.iter().all(|sample| sample.parameters.log_probs.is_none()) {
+            return Ok(());
+        }
+        let mut tokens = vec![-1; logits.shape()[0] as usize];
+        for ((sample, first), sampled) in samples.iter().zip(firsts).zip(&*sampled) {
+            let accepted = &sample.drafts[..sampled.accepted as usize];
+            let chosen = accepted.iter().copied().chain(sampled.token);
+            for (token, id) in tokens[*first as usize..].iter_mut().zip(chosen) {
+                *token = id as i32;
+            }
+        }
+        let lane = Lane { stream: on, workspace: &self.workspace };
+        let rows = self.log_prober.read(logits, &tokens, lane)?;
+        for ((sample, first), sampled) in samples.iter().zip(firsts).zip(sampled) {
+            let Some(top) = sample.parameters.log_probs else { continue };
+            let count = sampled.accepted as usize + usize::from(sampled.token.is_some());
+            let rows = &rows[*first as usize..*first as usize + count];
+            sampled.log_probs = rows.iter().map(|row| row.cut(top)).collect();
+        }
+        Ok(())
+    }
+}
+
+/// The answer for a sample from what its rows drew and, with drafts, what stood.
+fn sampled(drawn: &[i32], verified: Option<(u64, i32)>) -> Sampled {
+    let Some((accepted, after)) = verified else {
+        return Sampled { token: u32::try_from(drawn[0]).ok(), ..Sampled::default() };
+    };
+    // The first row that is no law ends the block, whatever the rule made of it.
+    match drawn[..=accepted as usize].iter().position(|token| *token < 0) {
+        Some(bad) => Sampled { accepted: bad as u64, ..Sampled::default() },
+        None => Sampled { accepted, token: u32::try_from(after).ok(), ..Sampled::default() },
+    }
+}

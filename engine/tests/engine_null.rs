@@ -1,0 +1,106 @@
+//! The whole engine on the accounting device: every launch passes the operand checks, and nothing
+//! is reserved once it is ready.
+
+mod engine_support;
+mod model_support;
+
+use engine_support::{finish, options, prompt, request};
+use model_support::{DEMO, demo_config, demo_map};
+use std::sync::Arc;
+use tandem_engine::exec::{Engine, EngineOptions, FinishReason, PictureSpan, Request, Runner};
+use tandem_engine::model::v41::{ModelWeights, Resident};
+use tandem_engine::sample::SamplingParameters;
+use tandem_engine::weights::{Checkpoint, Files, Share, Source};
+use tandem_hal::null::Null;
+use tandem_hal::{Arena, Capabilities, Device, DeviceId, DeviceInfo, Dialect, Enc, Place, Rule};
+
+fn null() -> Arc<dyn Device> {
+    let capabilities =
+        Capabilities { dialect: Dialect::Fn, fp4_units: false, shared_memory_bytes: 0, lanes: 1 };
+    let info = DeviceInfo {
+        id: DeviceId(1),
+        name: "null".into(),
+        board: "null".into(),
+        arch: "null".into(),
+        memory_bytes: 1 << 40,
+        capabilities,
+        rank: 0,
+        ranks: 1,
+    };
+    Arc::new(Null::new(info, None))
+}
+
+fn engine(
+    device: &Arc<dyn Device>,
+    (draft, rule): (bool, Rule),
+    options: EngineOptions,
+) -> Engine<Runner<Resident>> {
+    let config = demo_config();
+    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
+    let source =
+        Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
+    let map = demo_map(&config);
+    let weights =
+        ModelWeights::load(device.as_ref(), &config, (map.ids(), draft), &source, &mut |_| {})
+            .unwrap();
+    let resident = Resident::new(device.as_ref(), &config, weights, &options, 64 << 20).unwrap();
+    let runner = Runner::new(device, resident, &options, rule).unwrap();
+    Engine::new(runner, options).unwrap()
+}
+
+#[test]
+fn every_kind_of_step_passes_the_operand_checks() {
+    for rule in [Rule::Standard, Rule::Block] {
+        let device = null();
+        let options = EngineOptions {
+            step_tokens: 300,
+            chunk_tokens: 170,
+            step_sizes: vec![16, 32],
+            ..options()
+        };
+        let mut engine = engine(&device, (true, rule), options);
+        let ready: Vec<_> = device.ledger();
+        let width = demo_config().hidden_size as u64;
+        let shape = [12, width];
+        let bytes = tandem_hal::View::reserved_bytes(Enc::BF16, &shape);
+        let rows = Arena::new(device.as_ref(), bytes, "a picture").unwrap().view(Enc::BF16, &shape);
+        let sampled = SamplingParameters {
+            temperature: 0.8,
+            top_k: 40,
+            presence_penalty: 0.5,
+            logit_bias: vec![(3, 1.0)],
+            log_probs: Some(3),
+            ..Default::default()
+        };
+        let picture = PictureSpan { start: 165, rows: rows.unwrap() };
+        let requests = vec![
+            // Long enough to skip the upper half of its first tokens.
+            request(prompt(0, 900), 20),
+            Request { sampling: sampled, ..request(prompt(1, 40), 20) },
+            Request { pictures: vec![picture], ..request(prompt(2, 200), 20) },
+            Request { drafts: false, ..request(prompt(3, 1), 20) },
+        ];
+        for request in requests {
+            engine.add(request).unwrap();
+        }
+        for answer in finish(&mut engine).into_values() {
+            // Reads give zeros on this device.
+            assert_eq!(answer.tokens, [0; 20]);
+            assert_eq!(answer.finish, Some(FinishReason::Length));
+        }
+        // The picture went with its request.
+        assert_eq!(device.ledger().len(), ready.len(), "something stayed reserved");
+        assert!(engine.work().drafted_tokens > 0);
+        assert!(engine.work().layer_rows < engine.work().rows * 9);
+    }
+}
+
+#[test]
+fn a_model_without_its_stages_does_not_draft() {
+    let device = null();
+    let options = EngineOptions { draft_tokens: 0, ..options() };
+    let mut engine = engine(&device, (false, Rule::Standard), options);
+    engine.add(request(prompt(0, 20), 5)).unwrap();
+    assert_eq!(finish(&mut engine).len(), 1);
+    assert_eq!(engine.work().drafts, 0);
+}
