@@ -1,0 +1,100 @@
+//! The command line, in the spelling of the servers its users know.
+
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Parser, Subcommand};
+
+use crate::console;
+
+/// DeepSeek-V4.1 on NVIDIA, AMD or none: one kernel contract, one engine.
+#[derive(Debug, Parser)]
+#[command(name = "tandem", version, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every subcommand.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Common {
+    /// Folder of a checkpoint; the built-in demo checkpoint if left out
+    #[arg(short, long, global = true, value_name = "DIR|NAME")]
+    pub(crate) model: Option<String>,
+    /// Devices: reference, reference:0,1 (two ranks), cuda:0, rocm:all; the first backend with
+    /// devices if left out. For plan: boards, such as nvidia-h200x8
+    #[arg(long, global = true, value_name = "DEVICES")]
+    pub(crate) device: Option<String>,
+    /// Take this kernel row for an operator, whatever its rank; may be repeated
+    #[arg(long = "kernel", global = true, value_name = "OPERATOR=ROW", value_parser = operator_row)]
+    pub(crate) kernels: Vec<(String, String)>,
+    /// Threads of the reference device; as many as there are cores if left out
+    #[arg(short, long, global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what fits, byte by byte, before reading any weight
+    Plan(crate::plan::Options),
+    /// List every operator's kernel rows and which one runs, per device
+    Kernels(crate::kernels::Options),
+    /// Say what this machine offers and whether the built-in demo is whole
+    Doctor,
+}
+
+fn operator_row(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((operator, row)) if !operator.is_empty() && !row.is_empty() => {
+            Ok((operator.to_owned(), row.to_owned()))
+        }
+        _ => Err("write OPERATOR=ROW, such as gemm.mxfp8=scalar".to_owned()),
+    }
+}
+
+/// Parses the command line.
+///
+/// # Errors
+/// The exit code when there is nothing to run: 0 after help and version, 2 after a mistake, each
+/// of which has been printed.
+pub(crate) fn parse() -> Result<Arguments, ExitCode> {
+    Arguments::try_parse().map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A reader that has gone away does not want the rest.
+            let _written = error.print();
+            ExitCode::SUCCESS
+        }
+        _ => {
+            console::complain(&in_one_line(&error));
+            ExitCode::from(2)
+        }
+    })
+}
+
+/// The parser's message in one line: what is wrong, what was perhaps meant, where to look.
+fn in_one_line(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        || error.kind() == ErrorKind::MissingSubcommand
+    {
+        return "no command given; see 'tandem --help'".to_owned();
+    }
+    let text = error.render().to_string();
+    let message = text.split("\n\n").next().unwrap_or_default();
+    let message = message.trim().strip_prefix("error: ").unwrap_or(message);
+    let words: Vec<_> = message.split_whitespace().collect();
+    let mut line = words.join(" ");
+    let meant = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand].into_iter();
+    for value in meant.filter_map(|kind| error.get(kind)) {
+        let names = match value {
+            ContextValue::String(name) => name.clone(),
+            ContextValue::Strings(names) => names.join("' or '"),
+            _ => continue,
+        };
+        line.push_str(&format!("; did you mean '{names}'?"));
+    }
+    line.push_str("; see 'tandem --help' and 'tandem COMMAND --help'");
+    line
+}

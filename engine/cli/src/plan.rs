@@ -1,0 +1,86 @@
+//! `tandem plan`: what a model weighs and whether it fits, from its configuration alone.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use tandem_engine::model::v41::Ledger;
+use tandem_engine::plan::{Boards, Placement, Request, Strategies, plan};
+use tandem_engine::{Error, Result};
+
+use crate::arguments::Common;
+use crate::{console, model};
+
+/// Settings to plan for; the board's own where left out.
+#[derive(Args, Debug, Default, PartialEq)]
+pub(crate) struct Options {
+    /// Devices that share one copy of the model
+    #[arg(long, visible_alias = "tp", value_name = "RANKS")]
+    tensor_parallel_size: Option<usize>,
+    /// Longest sequence, prompt and answer together
+    #[arg(short = 'c', long, visible_alias = "ctx-size", value_name = "TOKENS")]
+    max_model_len: Option<u64>,
+    /// Sequences that run at once
+    #[arg(long, value_name = "SEQUENCES")]
+    max_num_seqs: Option<u64>,
+    /// Tokens of one step
+    #[arg(long, value_name = "TOKENS")]
+    max_num_batched_tokens: Option<u64>,
+    /// Part of a device's memory that may be filled, above 0 and up to 1
+    #[arg(long, value_name = "PART")]
+    gpu_memory_utilization: Option<f64>,
+    /// Leave the vision tower out
+    #[arg(long)]
+    language_model_only: bool,
+    /// Draft tokens a step, 0 for none; the trained block if left out
+    #[arg(long, visible_alias = "draft", value_name = "TOKENS", allow_negative_numbers = true)]
+    draft_max: Option<i64>,
+    /// Where the n-gram tables lie: {"cpu_offload": true} for the host
+    #[arg(long, value_name = "JSON", value_parser = engram_config)]
+    engram_config: Option<Placement>,
+}
+
+fn engram_config(text: &str) -> std::result::Result<Placement, String> {
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let keys = value.as_object().ok_or("must be an object")?;
+    match (keys.len(), keys.get("cpu_offload").and_then(serde_json::Value::as_bool)) {
+        (1, Some(true)) => Ok(Placement::Host),
+        (1, Some(false)) => Ok(Placement::Device),
+        _ => Err("the one key is cpu_offload, true or false".to_owned()),
+    }
+}
+
+/// Prints the ledger, and the plan when `--device` names boards.
+///
+/// # Errors
+/// Options that cannot be honoured whatever the memory. A plan that does not fit is printed with
+/// its verdict and gives the verdict's exit code.
+pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
+    let config = model::config(common.model.as_deref())?;
+    let Some(device) = &common.device else {
+        if *options != Options::default() {
+            return Err(Error::Argument {
+                argument: "--device".into(),
+                problem: "missing, and the other options need boards; give it, such as \
+                          nvidia-h200x8"
+                    .into(),
+            });
+        }
+        console::print(format_args!("{}\n{Strategies}", Ledger::of(&config)))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let request = Request {
+        tensor_parallel: options.tensor_parallel_size,
+        engram: options.engram_config,
+        context_tokens: options.max_model_len,
+        sequences: options.max_num_seqs,
+        step_tokens: options.max_num_batched_tokens,
+        draft_tokens: options.draft_max,
+        utilisation: options.gpu_memory_utilization,
+        text_only: options.language_model_only,
+        ..Request::new(Boards::parse(device)?)
+    };
+    let plan = plan(&config, &request)?;
+    console::print(&plan)?;
+    Ok(plan.require_fit().map_or_else(|error| error.exit_code().into(), |()| ExitCode::SUCCESS))
+}
