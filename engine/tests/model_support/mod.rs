@@ -10,8 +10,14 @@ use tandem_engine::model::v41::{
 use tandem_engine::text::{Tokenizer, VocabularyMap};
 use tandem_engine::weights::{Checkpoint, Files, Share, Source};
 use tandem_hal::{Device, Elem, Enc, Lane, Place, Stream, View};
+use tandem_reference::{RefDevice, Setup};
 
 pub const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/demo");
+
+/// A reference device that runs fused operators step by step.
+pub fn reference() -> RefDevice {
+    RefDevice::with(&Setup { primitives_only: true, ..Setup::default() })
+}
 
 pub fn demo_config() -> Config {
     Config::from_json(&fs::read(format!("{DEMO}/config.json")).unwrap()).unwrap()
@@ -147,6 +153,12 @@ impl Bench {
         }
         assert_eq!(view.enc(), Enc::F32);
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    }
+
+    pub fn write_bf16s(&self, view: &View, values: &[f32]) {
+        let bytes: Vec<u8> =
+            values.iter().flat_map(|x| half::bf16::from_f32(*x).to_le_bytes()).collect();
+        self.stream.write(view, &bytes).unwrap();
     }
 
     pub fn write_i32s(&self, view: &View, values: &[i32]) {
