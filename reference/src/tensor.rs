@@ -1,6 +1,7 @@
 //! A host tensor that arithmetic reads.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 use tandem_hal::num::{E2m1, E4m3Fn, E4m3Fnuz, Ue8m0, bf16};
 use tandem_hal::{Elem, Enc, Form, Record, Shape};
 
@@ -195,9 +196,14 @@ impl<'a> Tensor<'a> {
     }
 }
 
+/// The two values of every packed byte.
+static E2M1_PAIRS: LazyLock<[[f32; 2]; 256]> =
+    LazyLock::new(|| std::array::from_fn(|byte| E2m1::unpack(byte as u8).map(E2m1::to_f32)));
+
 /// Codes from the start of `codes` times their scales, `per` codes a scale, the last block cut at
 /// the end of `to`.
 fn scaled(code: Elem, codes: &[u8], scale: Elem, scales: &[u8], per: usize, to: &mut [f32]) {
+    let pairs = &*E2M1_PAIRS;
     for (block, to) in to.chunks_mut(per).enumerate() {
         let scale = element(scale, scales, block);
         let codes = &codes[block * per * code.bits() as usize / 8..];
@@ -208,10 +214,13 @@ fn scaled(code: Elem, codes: &[u8], scale: Elem, scales: &[u8], per: usize, to: 
                 }
             }
             Elem::E2m1 => {
-                for (to, c) in to.chunks_mut(2).zip(codes) {
-                    for (to, c) in to.iter_mut().zip(E2m1::unpack(*c)) {
-                        *to = c.to_f32() * scale;
-                    }
+                let (even, odd) = to.as_chunks_mut::<2>();
+                let last = codes.get(even.len());
+                for (to, byte) in even.iter_mut().zip(codes) {
+                    *to = pairs[usize::from(*byte)].map(|v| v * scale);
+                }
+                for (to, byte) in odd.iter_mut().zip(last) {
+                    *to = pairs[usize::from(*byte)][0] * scale;
                 }
             }
             _ => {
