@@ -10,28 +10,31 @@ fn group(open: &Tensor<'_>, members: &Tensor<'_>, t: usize) -> Option<Vec<Vec<f3
     (0..members.cols()).map(|i| open.entry(members.int(t, i))).collect()
 }
 
-/// The softmax weights of one channel, and how far each gate lies below the largest.
-fn weights(gates: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let largest = gates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let below: Vec<f64> = gates.iter().map(|g| g - largest).collect();
-    let terms: Vec<f64> = below.iter().map(|b| libm::exp(*b)).collect();
-    let sum: f64 = terms.iter().sum();
-    (terms.iter().map(|e| e / sum).collect(), below)
-}
-
 /// A group's latent with its magnitudes; zeros without a group.
 fn pool(group: Option<Vec<Vec<f32>>>, width: usize) -> (Vec<f64>, Vec<f64>) {
     let Some(group) = group else { return (vec![0.0; width], vec![0.0; width]) };
-    let channel = |c: usize| {
-        let gates: Vec<f64> = group.iter().map(|m| f64::from(m[width + c])).collect();
-        let (weights, below) = weights(&gates);
-        let terms = group.iter().zip(&weights).map(|(m, w)| w * f64::from(m[c]));
-        // The error of an exponential grows with its argument, until there is nothing left of it.
-        let grown = |below: &f64| 1.0 - below.max(-1000.0);
-        let sizes = terms.clone().zip(&below).map(|(term, below)| term.abs() * grown(below));
-        (terms.sum::<f64>(), sizes.sum::<f64>())
-    };
-    (0..width).map(channel).unzip()
+    let mut largest = vec![f64::NEG_INFINITY; width];
+    for member in &group {
+        largest.iter_mut().zip(&member[width..]).for_each(|(l, g)| *l = l.max(f64::from(*g)));
+    }
+    let (mut sums, mut terms) = (vec![0.0; width], vec![]);
+    for member in &group {
+        let below = member[width..].iter().zip(&largest).map(|(g, l)| f64::from(*g) - l);
+        let row: Vec<f64> = below.map(libm::exp).collect();
+        sums.iter_mut().zip(&row).for_each(|(sum, e)| *sum += e);
+        terms.push(row);
+    }
+    let (mut y, mut magnitudes) = (vec![0.0; width], vec![0.0; width]);
+    for (member, row) in group.iter().zip(&terms) {
+        for c in 0..width {
+            let term = row[c] / sums[c] * f64::from(member[c]);
+            y[c] += term;
+            // The error of an exponential grows with its argument, until nothing is left of it.
+            let below = (largest[c] - f64::from(member[width + c])).min(1000.0);
+            magnitudes[c] += term.abs() * (1.0 + below);
+        }
+    }
+    (y, magnitudes)
 }
 
 /// With the cost of a gate in operations; 0 keeps to one thread.
