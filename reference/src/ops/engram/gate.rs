@@ -34,7 +34,7 @@ impl Stream<'_> {
     #[inline(always)]
     fn scale(&self, eps: f64) -> f64 {
         let width = self.h.len() as f64;
-        let rstd = |v: &[f32]| 1.0 / (sum::squares(v) / width + eps).sqrt();
+        let rstd = |v: &[f32]| 1.0 / (sum::in_f32_range(sum::squares(v)) / width + eps).sqrt();
         rstd(self.h) * rstd(self.key) / width.sqrt()
     }
     #[inline(always)]
@@ -43,7 +43,7 @@ impl Stream<'_> {
     }
     #[inline(always)]
     fn similarity(&self, eps: f64) -> f64 {
-        sum::total(self.h.len(), |i| self.term(i)) * self.scale(eps)
+        sum::in_f32_range(sum::total(self.h.len(), |i| self.term(i))) * self.scale(eps)
     }
     /// The gate, and how far an error of `gamma` of its similarity's terms can move it.
     fn gate_within(&self, eps: f64, gamma: f64) -> (f64, f64) {

@@ -3,7 +3,8 @@
 use crate::Card;
 use crate::buffer::{Buffer, alone, draws_agree, edges_agree};
 use tandem_hal::{
-    Cache, Compress, CompressIo, Elem, Enc, Fetch, FetchIo, Form, Locate, LocateIo, Record, Store,
+    Cache, Compress, CompressIo, Elem, Enc, Fetch, FetchIo, Form, Locate, LocateIo,
+    NormRotateStore, NormRotateStoreIo, Real, Record, RmsNorm, RmsNormIo, Rotate, RotateIo, Store,
     StoreIo, Sym,
 };
 
@@ -43,6 +44,8 @@ fn rows_agree() {
     draws_agree::<Compress>(15);
     edges_agree::<Locate>();
     draws_agree::<Locate>(15);
+    edges_agree::<NormRotateStore>();
+    draws_agree::<NormRotateStore>(15);
 }
 
 /// The input of the formats' check values: `(-1)^i 0.1 (i + 1)`.
@@ -200,4 +203,40 @@ fn entries_become_addresses_through_the_page_table() {
     // Second sequence: entry 6 lies on a page it has not got, 8 past its table.
     let want = [[28, 31, 9, -1], [-1, -1, 17, 18], [-1; 4], [-1; 4]];
     assert_eq!(y.integers(), want.concat());
+}
+
+#[test]
+fn the_fused_store_has_the_bits_of_its_steps() {
+    let values: Vec<f32> = (0..4 * 128).map(|i| (i * 37 % 101) as f32 * 0.07 - 3.5).collect();
+    let x = Buffer::of(Enc::BF16, &[4, 128], &values);
+    let weight = Buffer::of(Enc::BF16, &[128], &values[100..228]);
+    let position = Buffer::ints(&[4], &[0, 7, -1, 70_000]);
+    let at = Buffer::ints(&[4], &[3, 0, 1, -1]);
+    for form in [Form::Mxfp8, Form::Nvfp4, Form::F32] {
+        let rotate = Rotate { heads: 1, head_dim: 128, ..crate::ops::norm::rotate::queries(true) };
+        let cache = Cache { record: Record::new(form, 128), page_entries: 4, pages: Sym::Pages };
+        let (mut fused, mut stepped) = (empty(&cache, 1), empty(&cache, 1));
+
+        let mut row = x.clone();
+        let io = RmsNormIo { x: x.tensor(), weight: weight.tensor(), y: row.tensor_mut() };
+        let norm = RmsNorm { width: 128, eps: Real::new(1e-20) };
+        alone(|c| norm.compute(io, c)).expect("cannot fail");
+        let io = RotateIo { x: row.tensor_mut(), position: position.tensor() };
+        alone(|c| rotate.compute(io, c)).expect("cannot fail");
+        let io = StoreIo { x: row.tensor(), at: at.tensor(), cache: stepped.tensor_mut() };
+        let store = Store { cache: cache.clone(), x: Elem::Bf16 };
+        alone(|c| store.compute(io, c)).expect("cannot fail");
+
+        let io = NormRotateStoreIo {
+            x: x.tensor(),
+            weight: weight.tensor(),
+            position: position.tensor(),
+            at: at.tensor(),
+            cache: fused.tensor_mut(),
+        };
+        let d = NormRotateStore { eps: Real::new(1e-20), rotate, cache };
+        alone(|c| d.compute(io, c)).expect("cannot fail");
+        assert_eq!(fused, stepped, "{form:?}");
+        assert!(fused.values().iter().any(|v| *v != 0.0));
+    }
 }

@@ -28,7 +28,7 @@ pub(crate) fn normalise_and_rotate(
 
 /// The normed value may round to either neighbour, an ulp of bf16, before it turns; the dims that do
 /// not turn are far within that.
-const GAMMA: f64 = 1.0 / 128.0 + rotate::GAMMA;
+pub(crate) const GAMMA: f64 = 1.0 / 128.0 + rotate::GAMMA;
 
 impl Card for RmsNormRotate {
     fn compute(&self, io: Host<'_, Self>, _context: &Context<'_>) -> Result<()> {

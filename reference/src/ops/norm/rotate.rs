@@ -200,7 +200,7 @@ fn yarn() -> Yarn {
 }
 
 /// A few query heads under either of the model's tables.
-pub(super) fn queries(long: bool) -> Rotate {
+pub(crate) fn queries(long: bool) -> Rotate {
     Rotate {
         heads: 4,
         head_dim: 512,
