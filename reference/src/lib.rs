@@ -19,7 +19,6 @@ mod launch;
 mod layout;
 mod memory;
 pub mod ops;
-mod order;
 mod profile;
 mod provider;
 mod random;

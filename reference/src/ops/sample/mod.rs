@@ -1,10 +1,7 @@
 //! Cards of the family `sample`.
 
-pub(super) mod draw;
+mod draw;
 mod filter;
 mod log_probs;
 mod mask;
 mod penalise;
-
-#[cfg(test)]
-mod tests;
