@@ -6,6 +6,7 @@ pub mod kv;
 pub mod model;
 pub mod plan;
 pub mod sample;
+pub mod serve;
 pub mod spec;
 pub mod text;
 pub mod verify;

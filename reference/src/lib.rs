@@ -19,6 +19,7 @@ mod launch;
 mod layout;
 mod memory;
 pub mod ops;
+mod order;
 mod profile;
 mod provider;
 mod random;

@@ -2,8 +2,8 @@
 //! `uniform x mass`.
 //!
 //! The running sum walks ids upward in f64. If rounding leaves none, the last id with positive mass
-//! is taken. A row without positive mass, or with a NaN, gives -1: the engine fails that request
-//! and no other. Exact given the uniform. Rows see only themselves. Source: engine design, sampling.
+//! is taken. A row whose mass is not positive and finite, as with a NaN, gives -1: the engine fails
+//! that request and no other. Exact given the uniform. Rows see only themselves. Source: engine design, sampling.
 
 use crate::ops::prelude::*;
 

@@ -3,14 +3,15 @@
 //! `temperature <= 1e-5` is greedy: 1 at the largest logit (lowest id on ties), 0 elsewhere. Else
 //! `p = softmax(logits / temperature)`; then ids are kept that pass all of: `top_k` (among the k
 //! largest, ties to the lower id; values below 1 or at least the vocabulary: no limit), `top_p` (ids
-//! in order of falling p, ties to the lower id, until their sum reaches `top_p`, the id that reaches
-//! it included; 1 or more: no limit; at least one id stays), `min_p` (`p >= min_p max p`; 0 or less:
-//! no limit). `top_p` sums over what `top_k` left, before renormalising; `min_p` compares with the
-//! largest p. Kept ids are renormalised, the others are 0.
+//! in order of falling logits, ties to the lower id, until their sum reaches `top_p - 1e-6`, the id
+//! that reaches it included; 1 or more: no limit; at least one id stays), `min_p` (`p >= min_p max p`;
+//! 0 or less: no limit; above 1 counts as 1). `top_p` sums over what `top_k` left, before renormalising; `min_p` compares with the
+//! largest p. Kept ids are renormalised, the others are 0. The slack makes a sum that is `top_p` but
+//! for rounding reach it: 0.5 and 0.3 reach 0.8, whose f32 is a little more.
 //!
 //! Roundings: f64 inside, one to f32. A logit of -inf has p = 0 and is never kept unless all are
 //! -inf, which gives 1 at id 0. +inf counts as the largest logit: equal shares among them. A NaN
-//! logit makes its whole row NaN, which draws refuse. Rows see only themselves. Exact in its choice
+//! logit or temperature makes its whole row NaN, which draws refuse. Rows see only themselves. Exact in its choice
 //! given equal inputs. Source: engine design, sampling fields.
 
 use crate::ops::prelude::*;

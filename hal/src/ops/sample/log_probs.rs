@@ -4,7 +4,8 @@
 //! The `top` best are in falling order, ties to the lower id; ids past the vocabulary's size are -1
 //! with -inf. A chosen token of -1 or outside gives NaN.
 //!
-//! Roundings: f64 inside, one to f32. A NaN logit makes the row's numbers NaN. Rows see only
+//! Roundings: f64 inside, one to f32. A NaN logit makes the row's numbers NaN; a row
+//! whose largest logit is infinite has none. Rows see only
 //! themselves. Source: engine design, logprobs.
 
 use crate::ops::prelude::*;

@@ -1,7 +1,7 @@
 //! `sample.penalise`: repetition, presence and frequency penalties and logit bias, in place.
 //!
 //! For each id x: if it occurs in `prompt` or `output`, `l <- l / r` when `l > 0` else `l r`
-//! (repetition r); then `l <- l - frequency count_output(x) - presence [count_output(x) > 0]`; then
+//! (repetition r), then `l <- l - frequency count_output(x) - presence [count_output(x) > 0]`; then
 //! `l <- l + bias` for each listed bias. Neutral values are r = 1 and 0.
 //!
 //! Roundings: f32 in the order written. Ids of -1 or outside are skipped. A row whose values are all

@@ -6,20 +6,22 @@
 //! * `greedy`: drafts stand while they equal `argmax p_i` (lowest id on ties); then `argmax p_k`.
 //! * `standard`: draft d stands iff `u_i q_i(d) < p_i(d)`; at the first failure the token comes from
 //!   the normalised `max(p_i - q_i, 0)`, or from `p_i` when that mass is not positive; after n
-//!   acceptances from `p_n`. A `q_i(d)` that is not in (0, 1] fails.
+//!   acceptances from `p_n`. A draft whose `q_i(d)` is not in (0, 1] fails.
 //! * `block`: `P_0 = 1`, `P_i = min(P_{i-1} p_{i-1}(d_i) / q_{i-1}(d_i), 1)`;
 //!   `h_i = S_i / (S_i + 1 - P_i)` (1 where the denominator is 0) with
-//!   `S_i = Σ_x max(P_i p_i(x) - q_i(x), 0)`, `h_n = P_n`; k is the largest i with `u_i <= h_i`, 0 if
-//!   none (`u_i` is the draw of draft i). Then from the normalised `max(P_k p_k - q_k, 0)`, or from
-//!   `p_n` when k = n.
+//!   `S_i = Σ_x max(P_i p_i(x) - q_i(x), 0)`, `h_n = P_n`; k is the largest i with `u_i < h_i`, 0 if
+//!   none (`u_i` is the draw of draft i; strict, so that odds of zero never pass). Then from the
+//!   normalised `max(P_k p_k - q_k, 0)`, from `p_k` when that mass is not positive, or from `p_n` when
+//!   k = n. A `q(d_i)` that is not in (0, 1] makes `P_i` zero.
 //! * `synthetic`: draft i stands iff `u_i < rate`; then from `p_k`. For benchmarks only: it changes
 //!   the law of the output.
 //!
 //! A token "comes from" a distribution by walking the ids upward until the sum exceeds `draw` times
 //! the mass; the last id with positive mass is taken if rounding leaves none.
 //!
-//! All f64 inside. Drafts of -1 or outside, and `length` outside, fail (no such draft). NaN in `p` or
-//! `q` of a sequence touches that sequence only. The independent rows are the sequences.
+//! All f64 inside. A draft of -1 or outside is no draft: n is its place. Comparisons with NaN fail, and
+//! a token that would come from a row with a NaN, or without positive mass, is -1; other sequences are
+//! untouched. The independent rows are the sequences.
 //! Exact given the draws. Source: DSpark 7.
 
 use crate::ops::prelude::*;

@@ -1,7 +1,7 @@
 //! Card of [`Route`].
 
 use super::{choice, experts::tokens};
-use crate::{Card, Choices, Compute, Context, Host, Tolerance, threads};
+use crate::{Card, Choices, Compute, Context, Host, Tolerance, order, threads};
 use crate::{blocked_row, scalar_row};
 use tandem_hal::{Extents, Real, Result, Route, RouteIo, Row};
 
@@ -9,7 +9,7 @@ use tandem_hal::{Extents, Real, Result, Route, RouteIo, Row};
 fn route(d: &Route, logits: &[f32], bias: &[f32]) -> (Vec<i32>, Vec<f64>) {
     let scores: Vec<f32> = logits.iter().map(|l| choice::score(*l)).collect();
     let keys: Vec<f32> = scores.iter().zip(bias).map(|(s, b)| s + b).collect();
-    let taken = choice::best(&keys, d.top_k as usize);
+    let taken = order::best(&keys, d.top_k as usize);
     let taken_scores: Vec<f32> = taken.iter().map(|e| scores[*e]).collect();
     let weights = choice::weights(&taken_scores, d.scale.value());
     (taken.iter().map(|e| *e as i32).collect(), weights)

@@ -1,15 +1,15 @@
 //! Card of [`RouteGrouped`].
 
 use super::{choice, experts::tokens};
-use crate::{Card, Choices, Context, Host, Tolerance};
+use crate::{Card, Choices, Context, Host, Tolerance, order};
 use tandem_hal::{Extents, Real, Result, RouteGrouped, RouteGroupedIo};
 
 /// The groups that stay, by the sum of their two largest keys.
 fn groups(d: &RouteGrouped, keys: &[f32]) -> Vec<usize> {
     let size = (d.experts / d.groups) as usize;
-    let sum = |keys: &[f32]| choice::best(keys, 2).iter().map(|e| keys[*e]).sum();
+    let sum = |keys: &[f32]| order::best(keys, 2).iter().map(|e| keys[*e]).sum();
     let sums: Vec<f32> = keys.chunks_exact(size).map(sum).collect();
-    choice::best(&sums, d.groups_taken as usize)
+    order::best(&sums, d.groups_taken as usize)
 }
 
 /// Places of the `top_k` largest keys within the groups that stay.
@@ -20,7 +20,7 @@ fn taken(d: &RouteGrouped, keys: &[f32]) -> Vec<usize> {
     // Ascending experts, so that ties still go to the lower one.
     let open: Vec<usize> = groups.iter().flat_map(|g| g * size..(g + 1) * size).collect();
     let open_keys: Vec<f32> = open.iter().map(|e| keys[*e]).collect();
-    choice::best(&open_keys, d.top_k as usize).iter().map(|i| open[*i]).collect()
+    order::best(&open_keys, d.top_k as usize).iter().map(|i| open[*i]).collect()
 }
 
 fn case(

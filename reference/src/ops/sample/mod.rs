@@ -1,7 +1,10 @@
 //! Cards of the family `sample`.
 
-mod draw;
+pub(super) mod draw;
 mod filter;
 mod log_probs;
 mod mask;
 mod penalise;
+
+#[cfg(test)]
+mod tests;

@@ -3,3 +3,8 @@
 mod confidence;
 mod markov;
 mod verify;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod verify_tests;

@@ -1,0 +1,102 @@
+//! How many requests may be under way, and when a refused one should come back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Longest wait that is ever suggested.
+const MAX_RETRY_AFTER_SECONDS: u64 = 60;
+
+/// Counts requests from before their text is tokenised until their reply is over.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    places: Arc<Semaphore>,
+    total: u32,
+    /// Running mean of how long a request holds its place, in microseconds; 0 before the first.
+    mean_us: Arc<AtomicU64>,
+}
+
+/// A place, given back when dropped.
+#[derive(Debug)]
+pub struct Permit {
+    admission: Admission,
+    since: Instant,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Admission {
+    /// Places for `total` requests.
+    pub fn new(total: u32) -> Self {
+        // The semaphore counts fewer than a `u32` on 32-bit hosts only.
+        let places = usize::try_from(total).unwrap_or(Semaphore::MAX_PERMITS);
+        Self { places: Arc::new(Semaphore::new(places)), total, mean_us: Arc::default() }
+    }
+
+    /// A place, unless all are taken.
+    pub fn admit(&self) -> Option<Permit> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        Some(Permit { admission: self.clone(), since: Instant::now(), _place: place })
+    }
+
+    /// Seconds until a place is likely to be free: places come back at the rate of their number
+    /// over the mean time that one is held. From 1 to 60.
+    pub fn retry_after_seconds(&self) -> u64 {
+        let between_us = self.mean_us.load(Ordering::Relaxed) / u64::from(self.total.max(1));
+        between_us.div_ceil(1_000_000).clamp(1, MAX_RETRY_AFTER_SECONDS)
+    }
+
+    /// Requests under way.
+    pub fn under_way(&self) -> usize {
+        usize::try_from(self.total)
+            .unwrap_or(Semaphore::MAX_PERMITS)
+            .saturating_sub(self.places.available_permits())
+    }
+
+    /// Returns when no request is under way. Admit none meanwhile.
+    pub async fn drained(&self) {
+        // Never closed, so this fails never; either way nobody waits any longer.
+        let _ = self.places.acquire_many(self.total).await;
+    }
+
+    fn note_held(&self, held: Duration) {
+        let held_us = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
+        let mean = |mean: u64| if mean == 0 { held_us } else { mean / 8 * 7 + held_us / 8 };
+        // A lost update shifts an estimate.
+        self.mean_us.store(mean(self.mean_us.load(Ordering::Relaxed)), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.admission.note_held(self.since.elapsed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_come_back() {
+        let admission = Admission::new(2);
+        let first = admission.admit().unwrap();
+        let _second = admission.admit().unwrap();
+        assert!(admission.admit().is_none());
+        assert_eq!(admission.under_way(), 2);
+        drop(first);
+        assert_eq!(admission.under_way(), 1);
+        assert!(admission.admit().is_some());
+    }
+
+    #[test]
+    fn the_suggested_wait_follows_the_rate() {
+        let admission = Admission::new(2);
+        assert_eq!(admission.retry_after_seconds(), 1);
+        admission.note_held(Duration::from_secs(20));
+        assert_eq!(admission.retry_after_seconds(), 10);
+        admission.note_held(Duration::from_secs(100_000));
+        assert_eq!(admission.retry_after_seconds(), 60);
+    }
+}

@@ -1,0 +1,93 @@
+//! `POST /v1/chat/completions`.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use super::body::read_object;
+use super::chat_reply::{ChatStream, whole_reply};
+use super::error::ApiError;
+use super::fields::Fields;
+use super::messages::take_messages;
+use super::sampling::ReplyFields;
+use super::thinking::take_thinking;
+use super::tools::take_tools;
+use super::{logprobs, unsupported};
+use crate::serve::answer::{Answer, TextReader};
+use crate::serve::app::{App, Submission};
+use crate::serve::sse;
+use crate::text::{Conversation, ParseOptions, SamplingRequest};
+
+/// A chat request that was read.
+struct ChatRequest {
+    conversation: Conversation,
+    reply: ReplyFields,
+}
+
+/// Answers a chat request.
+pub(in crate::serve) async fn answer(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    app.check_open()?;
+    let mut fields = read_object(&headers, body, &app.options.body).await?;
+    app.check_model(fields.text("model")?.as_deref())?;
+    let request = read(fields, app.vocabulary())?;
+    let permit = app.admit()?;
+    let (stream, include_usage) = (request.reply.stream, request.reply.include_usage);
+    let prepared = Arc::clone(&app);
+    // Tokenising a long prompt takes a while; other requests go on meanwhile.
+    let (submission, options) = app.blocking(move || prepare(&prepared, request)).await?;
+    let (max_tokens, reader) = (submission.reported_limit, TextReader::chat(options));
+    let answer: Answer = app.start(submission, reader, permit).await?;
+    let response = if stream {
+        sse::respond(ChatStream::new(answer, &app, include_usage), app.options.ping_interval)
+    } else {
+        whole_reply(answer, &app).await?
+    };
+    Ok(app.with_limit_header(response, max_tokens))
+}
+
+fn read(mut fields: Fields, vocabulary: u32) -> Result<ChatRequest, ApiError> {
+    let messages = take_messages(&mut fields)?;
+    let (tools, tool_choice) = take_tools(&mut fields)?;
+    let (thinking, effort) = take_thinking(&mut fields)?;
+    take_response_format(&mut fields)?;
+    let mut reply = ReplyFields::take(&mut fields, vocabulary)?;
+    reply.sampling.log_probs = logprobs::take_chat(&mut fields)?;
+    fields.finish_knowing(unsupported::chat_field)?;
+    let conversation =
+        Conversation { tools, tool_choice, thinking, effort, ..Conversation::new(messages) };
+    Ok(ChatRequest { conversation, reply })
+}
+
+/// Takes `response_format`, of which only text is possible.
+fn take_response_format(fields: &mut Fields) -> Result<(), ApiError> {
+    let Some(mut format) = fields.object("response_format")? else { return Ok(()) };
+    let kind = format.required_text("type")?;
+    if kind != "text" {
+        return Err(ApiError::unsupported(
+            "response_format",
+            format!("{kind:?} is not supported, answers are not held to a form; use \"text\""),
+        ));
+    }
+    format.finish()
+}
+
+/// Renders and encodes the prompt.
+fn prepare(app: &App, request: ChatRequest) -> Result<(Submission, ParseOptions), ApiError> {
+    let ChatRequest { conversation, reply } = request;
+    let prompt = conversation.prompt()?;
+    let options = conversation.parse_options(&prompt, reply.stop);
+    let prompt = prompt.encode(&app.model.tokenizer, app.model.image_token_id)?.ids;
+    let open_limit = SamplingRequest::default()
+        .resolve(conversation.thinking, conversation.effort, u64::MAX)
+        .max_tokens;
+    let limits = (reply.max_tokens, open_limit);
+    let submission = app.submission("messages", prompt, limits, reply.sampling)?;
+    Ok((submission, options))
+}

@@ -1,0 +1,179 @@
+//! Errors in OpenAI's shape.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::serve::job::Failure;
+use crate::text::{ConversationError, TextError};
+
+/// An answer that is an error.
+#[derive(Clone, Debug)]
+pub(in crate::serve) struct ApiError {
+    status: StatusCode,
+    kind: &'static str,
+    code: Option<&'static str>,
+    /// The field concerned, as a path: `messages[0].content`.
+    param: Option<String>,
+    message: String,
+    retry_after_seconds: Option<u64>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { status, kind, code: None, param: None, message, retry_after_seconds: None }
+    }
+
+    /// A request that cannot be read at all.
+    pub(in crate::serve) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", message)
+    }
+
+    /// A field with a value that it cannot have.
+    pub(in crate::serve) fn invalid(param: &str, problem: impl AsRef<str>) -> Self {
+        let message = format!("{param}: {}", problem.as_ref());
+        Self { param: Some(param.to_owned()), ..Self::bad_request(message) }.coded("invalid_value")
+    }
+
+    /// A field that nobody knows.
+    pub(in crate::serve) fn unknown(param: &str) -> Self {
+        Self::invalid(param, "unknown field; remove it").coded("unknown_parameter")
+    }
+
+    /// A field or value that is known and not supported.
+    pub(in crate::serve) fn unsupported(param: &str, reason: impl AsRef<str>) -> Self {
+        Self::invalid(param, reason).coded("unsupported_parameter")
+    }
+
+    /// A prompt that leaves no room for a reply.
+    pub(in crate::serve) fn context_length(
+        param: &str,
+        prompt_tokens: u64,
+        context_tokens: u64,
+    ) -> Self {
+        let problem = format!(
+            "the prompt has {prompt_tokens} tokens and the reply needs at least 1, the context \
+             holds {context_tokens}; shorten the prompt"
+        );
+        Self::invalid(param, problem).coded("context_length_exceeded")
+    }
+
+    /// Another model than the served one.
+    pub(in crate::serve) fn model_not_found(asked: &str, served: &str) -> Self {
+        let message = format!("model {asked:?} is not served here; use {served:?}");
+        Self {
+            param: Some("model".to_owned()),
+            ..Self::new(StatusCode::NOT_FOUND, "invalid_request_error", message)
+        }
+        .coded("model_not_found")
+    }
+
+    /// No such path.
+    pub(in crate::serve) fn no_such_path(path: &str) -> Self {
+        let message = format!("no resource {path}; see GET /v1/models for what is served");
+        Self::new(StatusCode::NOT_FOUND, "invalid_request_error", message).coded("not_found")
+    }
+
+    /// Another method than the path has.
+    pub(in crate::serve) fn wrong_method(method: &str, path: &str) -> Self {
+        let message = format!("{path} does not answer {method}");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error", message)
+            .coded("method_not_allowed")
+    }
+
+    /// A body over the limit.
+    pub(in crate::serve) fn too_large(limit_bytes: usize) -> Self {
+        let message = format!("the body is longer than {limit_bytes} bytes; send less");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request_error", message)
+            .coded("request_too_large")
+    }
+
+    /// A body that did not arrive in time.
+    pub(in crate::serve) fn too_slow(seconds: f64) -> Self {
+        let message = format!("the body did not arrive within {seconds} s; send it again");
+        Self::new(StatusCode::REQUEST_TIMEOUT, "invalid_request_error", message)
+            .coded("request_timeout")
+    }
+
+    /// Too many requests are under way.
+    pub(in crate::serve) fn overloaded(retry_after_seconds: u64) -> Self {
+        let message = format!(
+            "too many requests are under way; send the request again in {retry_after_seconds} s"
+        );
+        Self {
+            retry_after_seconds: Some(retry_after_seconds),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message)
+        }
+        .coded("overloaded")
+    }
+
+    fn coded(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    /// The error object.
+    pub(in crate::serve) fn json(&self) -> Value {
+        json!({ "error": {
+            "message": self.message,
+            "type": self.kind,
+            "param": self.param,
+            "code": self.code,
+        }})
+    }
+}
+
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> Self {
+        let message = failure.to_string();
+        let (status, kind, code) = match failure {
+            Failure::Refused(_) => {
+                (StatusCode::BAD_REQUEST, "invalid_request_error", "refused_by_engine")
+            }
+            Failure::Faulted(_) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "server_error", "generation_failed")
+            }
+            Failure::ShutDown => (StatusCode::SERVICE_UNAVAILABLE, "server_error", "shutting_down"),
+            Failure::EngineStopped => {
+                (StatusCode::SERVICE_UNAVAILABLE, "server_error", "engine_stopped")
+            }
+        };
+        Self::new(status, kind, message).coded(code)
+    }
+}
+
+impl From<ConversationError> for ApiError {
+    fn from(error: ConversationError) -> Self {
+        let param = match &error {
+            ConversationError::ToolChoiceWhileThinking { .. }
+            | ConversationError::UnknownToolChoice { .. } => "tool_choice",
+            ConversationError::JsonNotMentioned => "response_format",
+            ConversationError::UnknownEffort { .. } => "reasoning_effort",
+            ConversationError::Empty
+            | ConversationError::PrefixNotLast { .. }
+            | ConversationError::PrefixWithTools
+            | ConversationError::PrefixWithJson => "messages",
+        };
+        Self::invalid(param, error.to_string())
+    }
+}
+
+impl From<TextError> for ApiError {
+    fn from(error: TextError) -> Self {
+        match error {
+            TextError::Conversation(error) => error.into(),
+            error => Self::from(Failure::Faulted(error.to_string())),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.json())).into_response();
+        if let Some(seconds) = self.retry_after_seconds {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}

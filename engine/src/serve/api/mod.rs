@@ -1,0 +1,20 @@
+//! OpenAI's protocol: bodies to jobs, answers to JSON.
+//!
+//! Fields are read strictly: `null` is the same as absent, a field named twice, of another type,
+//! unknown or not supported is a 400 that names it. Nothing that changes the answer is ignored.
+
+mod body;
+pub(super) mod chat;
+mod chat_reply;
+pub(super) mod completions;
+pub(super) mod error;
+mod fields;
+mod json;
+mod logprobs;
+mod messages;
+pub(super) mod models;
+mod prompt_field;
+mod sampling;
+mod thinking;
+mod tools;
+mod unsupported;

@@ -1,0 +1,167 @@
+//! Fields that chat and completions share: how tokens are chosen and when the reply ends.
+//!
+//! A value that the client sends is used as it is; the hosted model's defaults fill in only what
+//! the client leaves open. Both spellings of the token limit are taken, and must agree when both
+//! are given. A limit beyond what the context has left is lowered to it: the reply then ends with
+//! finish reason `length`, and the header `tandem-max-tokens` names the limit that holds.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::error::ApiError;
+use super::fields::{Fields, wrong_type};
+use crate::sample::SamplingParameters;
+
+/// Most stop strings of a request.
+const MAX_STOPS: usize = 16;
+
+/// Most tokens that a request may ask for; larger values mean the same.
+const ANY_LIMIT: i128 = u64::MAX as i128;
+
+/// What a request says about its reply besides the text.
+#[derive(Clone, Debug)]
+pub(super) struct ReplyFields {
+    /// Limit as asked for.
+    pub(super) max_tokens: Option<u64>,
+    pub(super) sampling: SamplingParameters,
+    pub(super) stop: Vec<String>,
+    pub(super) stream: bool,
+    pub(super) include_usage: bool,
+}
+
+impl ReplyFields {
+    /// Takes the shared fields.
+    pub(super) fn take(fields: &mut Fields, vocabulary: u32) -> Result<Self, ApiError> {
+        only_one(fields, "n")?;
+        let max_tokens = max_tokens(fields)?;
+        let sampling = sampling(fields, vocabulary)?;
+        let stop = stop(fields)?;
+        let stream = fields.boolean("stream")?.unwrap_or(false);
+        let include_usage = match fields.object("stream_options")? {
+            None => false,
+            Some(mut options) if stream => {
+                let include_usage = options.boolean("include_usage")?.unwrap_or(false);
+                options.finish()?;
+                include_usage
+            }
+            Some(_) => {
+                return Err(ApiError::invalid("stream_options", "only with \"stream\": true"));
+            }
+        };
+        take_labels(fields)?;
+        Ok(Self { max_tokens, sampling, stop, stream, include_usage })
+    }
+}
+
+/// Takes a count of replies, of which only 1 is possible.
+pub(super) fn only_one(fields: &mut Fields, name: &str) -> Result<(), ApiError> {
+    match fields.integer(name, 1..=128)? {
+        None | Some(1) => Ok(()),
+        Some(_) => Err(ApiError::unsupported(
+            &fields.path(name),
+            "one reply per request is supported; send 1 and repeat the request",
+        )),
+    }
+}
+
+/// Fields that only label a request; they change nothing about the answer.
+fn take_labels(fields: &mut Fields) -> Result<(), ApiError> {
+    for name in ["user", "safety_identifier", "prompt_cache_key"] {
+        fields.text(name)?;
+    }
+    fields.object("metadata")?;
+    if fields.boolean("store")? == Some(true) {
+        return Err(ApiError::unsupported("store", "nothing is stored here; leave it out"));
+    }
+    Ok(())
+}
+
+fn max_tokens(fields: &mut Fields) -> Result<Option<u64>, ApiError> {
+    let mut limits = Vec::new();
+    for name in ["max_tokens", "max_completion_tokens"] {
+        limits.extend(fields.integer(name, 1..=ANY_LIMIT)?);
+    }
+    if let [first, second] = limits[..]
+        && first != second
+    {
+        return Err(ApiError::invalid(
+            "max_completion_tokens",
+            format!("{second} contradicts max_tokens {first}; send one of them"),
+        ));
+    }
+    Ok(limits.first().map(|&limit| u64::try_from(limit).unwrap_or(u64::MAX)))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "samplers take f32; ranges are checked before")]
+fn sampling(fields: &mut Fields, vocabulary: u32) -> Result<SamplingParameters, ApiError> {
+    let mut number = |name, range, open: f64| {
+        fields.number(name, range).map(|value| value.unwrap_or(open) as f32)
+    };
+    let temperature = number("temperature", 0.0..=2.0, 1.0)?;
+    let top_p = number("top_p", 0.0..=1.0, 1.0)?;
+    let min_p = number("min_p", 0.0..=1.0, 0.0)?;
+    let presence_penalty = number("presence_penalty", -2.0..=2.0, 0.0)?;
+    let frequency_penalty = number("frequency_penalty", -2.0..=2.0, 0.0)?;
+    let repetition_penalty = number("repetition_penalty", 0.01..=2.0, 1.0)?;
+    let top_k = fields.integer("top_k", -1..=ANY_LIMIT)?.unwrap_or(0);
+    let seed = fields.integer("seed", 0..=ANY_LIMIT)?;
+    Ok(SamplingParameters {
+        temperature,
+        // 0 keeps the most likely token, as any share does that it covers alone.
+        top_p: top_p.max(f32::MIN_POSITIVE),
+        top_k: i64::try_from(top_k).unwrap_or(i64::MAX),
+        min_p,
+        seed: seed.map(|seed| seed as u64),
+        log_probs: None,
+        presence_penalty,
+        frequency_penalty,
+        repetition_penalty,
+        logit_bias: logit_bias(fields, vocabulary)?,
+    })
+}
+
+fn logit_bias(fields: &mut Fields, vocabulary: u32) -> Result<Vec<(u32, f32)>, ApiError> {
+    let Some(entries) = fields.object("logit_bias")? else { return Ok(Vec::new()) };
+    let mut seen = HashSet::new();
+    let mut biases = Vec::new();
+    for (name, value) in entries.into_entries() {
+        let path = format!("logit_bias.{name}");
+        let id = name.parse::<u32>().ok().filter(|&id| id < vocabulary && seen.insert(id));
+        let Some(id) = id else {
+            return Err(ApiError::invalid(
+                &path,
+                format!("not a token id, or the same id again; ids are 0 to {}", vocabulary - 1),
+            ));
+        };
+        let bias = value.as_f64().ok_or_else(|| wrong_type(&path, "a number", &value))?;
+        if !(-100.0..=100.0).contains(&bias) {
+            return Err(ApiError::invalid(&path, format!("{value} is not from -100 to 100")));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+        biases.push((id, bias as f32));
+    }
+    Ok(biases)
+}
+
+fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
+    let values = match fields.take("stop") {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(one) => vec![one],
+    };
+    if values.len() > MAX_STOPS {
+        let problem = format!("{} strings, at most {MAX_STOPS} are supported", values.len());
+        return Err(ApiError::invalid("stop", problem));
+    }
+    values
+        .into_iter()
+        .map(|value| match value {
+            Value::String(text) if text.is_empty() => {
+                Err(ApiError::invalid("stop", "an empty string would stop every reply; remove it"))
+            }
+            Value::String(text) => Ok(text),
+            other => Err(wrong_type("stop", "a string or an array of strings", &other)),
+        })
+        .collect()
+}

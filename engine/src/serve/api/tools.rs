@@ -1,0 +1,94 @@
+//! Declared tools and the choice among them.
+
+use serde_json::{Value, json};
+
+use super::error::ApiError;
+use super::fields::{Fields, wrong_type};
+use crate::text::{Tool, ToolChoice};
+
+/// Takes `tools`, `tool_choice` and `parallel_tool_calls`.
+pub(super) fn take_tools(fields: &mut Fields) -> Result<(Vec<Tool>, ToolChoice), ApiError> {
+    let tools = fields
+        .list("tools")?
+        .unwrap_or_default()
+        .into_iter()
+        .enumerate()
+        .map(|(index, value)| tool(&format!("tools[{index}]"), value))
+        .collect::<Result<Vec<_>, _>>()?;
+    if fields.boolean("parallel_tool_calls")? == Some(false) {
+        return Err(ApiError::unsupported(
+            "parallel_tool_calls",
+            "the model cannot be held to one call; leave it out and take the first",
+        ));
+    }
+    let choice = match fields.take("tool_choice") {
+        None => ToolChoice::Auto,
+        Some(value) => tool_choice(value)?,
+    };
+    if choice == ToolChoice::Required && tools.is_empty() {
+        return Err(ApiError::invalid("tool_choice", "\"required\" needs at least one tool"));
+    }
+    Ok((tools, choice))
+}
+
+fn tool(path: &str, value: Value) -> Result<Tool, ApiError> {
+    let mut fields = Fields::of(path, value)?;
+    function_type(&mut fields)?;
+    let mut function = fields.object("function")?.ok_or_else(|| fields.missing("function"))?;
+    fields.finish()?;
+    let name = function.required_text("name")?;
+    if name.is_empty() {
+        return Err(ApiError::invalid(&function.path("name"), "is empty; name the tool"));
+    }
+    let description = function.text("description")?.unwrap_or_default();
+    let parameters_path = function.path("parameters");
+    let parameters = match function.take("parameters") {
+        None => json!({}),
+        Some(schema @ Value::Object(_)) => schema,
+        Some(other) => return Err(wrong_type(&parameters_path, "an object", &other)),
+    };
+    if function.boolean("strict")? == Some(true) {
+        return Err(ApiError::unsupported(
+            &function.path("strict"),
+            "arguments are not held to the schema; send false or leave it out",
+        ));
+    }
+    function.finish()?;
+    Ok(Tool { name, description, parameters })
+}
+
+fn tool_choice(value: Value) -> Result<ToolChoice, ApiError> {
+    match value {
+        Value::String(word) => match word.as_str() {
+            "auto" => Ok(ToolChoice::Auto),
+            "none" => Ok(ToolChoice::None),
+            "required" => Ok(ToolChoice::Required),
+            _ => Err(ApiError::invalid(
+                "tool_choice",
+                format!("{word:?} is not auto, none, required or a function"),
+            )),
+        },
+        Value::Object(_) => {
+            let mut fields = Fields::of("tool_choice", value)?;
+            function_type(&mut fields)?;
+            let mut function =
+                fields.object("function")?.ok_or_else(|| fields.missing("function"))?;
+            fields.finish()?;
+            let name = function.required_text("name")?;
+            function.finish()?;
+            Ok(ToolChoice::Named(name))
+        }
+        other => Err(wrong_type("tool_choice", "a string or an object", &other)),
+    }
+}
+
+/// Takes a `type` that must be `function`.
+pub(super) fn function_type(fields: &mut Fields) -> Result<(), ApiError> {
+    match fields.text("type")?.as_deref() {
+        None | Some("function") => Ok(()),
+        Some(other) => Err(ApiError::unsupported(
+            &fields.path("type"),
+            format!("{other:?} is not supported; only functions are"),
+        )),
+    }
+}

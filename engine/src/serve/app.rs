@@ -1,0 +1,168 @@
+//! What every request handler shares.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
+
+use super::admission::{Admission, Permit};
+use super::answer::{Answer, TextReader};
+use super::api::error::ApiError;
+use super::job::{Failure, Job};
+use super::mailbox::EngineHandle;
+use super::options::ServerOptions;
+use crate::sample::SamplingParameters;
+use crate::text::Tokenizer;
+
+/// Names the token limit that holds when a request asked for more than fits.
+const LIMIT_HEADER: HeaderName = HeaderName::from_static("tandem-max-tokens");
+
+/// The text side of the served model.
+#[derive(Clone, Debug)]
+pub struct ServedModel {
+    /// Its tokenizer.
+    pub tokenizer: Arc<Tokenizer>,
+    /// Stands for a picture in the ids.
+    pub image_token_id: u32,
+}
+
+/// Shared by all handlers.
+pub(super) struct App {
+    pub(super) engine: EngineHandle,
+    pub(super) model: ServedModel,
+    pub(super) options: ServerOptions,
+    pub(super) admission: Admission,
+    /// Seconds since 1970 when the server started.
+    pub(super) created: u64,
+    is_draining: AtomicBool,
+}
+
+/// A job that fits the context.
+#[derive(Debug)]
+pub(super) struct Submission {
+    job: Job,
+    /// The limit that holds, when the request asked for more.
+    pub(super) reported_limit: Option<u64>,
+}
+
+impl App {
+    pub(super) fn new(engine: EngineHandle, model: ServedModel, options: ServerOptions) -> Self {
+        let running = engine.limits().max_sequences;
+        let admission = Admission::new(running.saturating_add(options.max_queued_requests));
+        let created = super::stamp::now_seconds();
+        let is_draining = AtomicBool::new(false);
+        Self { engine, model, options, admission, created, is_draining }
+    }
+
+    /// Ids of the vocabulary.
+    pub(super) fn vocabulary(&self) -> u32 {
+        self.engine.limits().vocabulary
+    }
+
+    /// Refuses new work from now on.
+    pub(super) fn close(&self) {
+        self.is_draining.store(true, Ordering::SeqCst);
+    }
+
+    /// # Errors
+    /// 503 when new work is not taken.
+    pub(super) fn check_open(&self) -> Result<(), ApiError> {
+        if !self.engine.is_alive() {
+            return Err(Failure::EngineStopped.into());
+        }
+        if self.is_draining.load(Ordering::SeqCst) {
+            return Err(Failure::ShutDown.into());
+        }
+        Ok(())
+    }
+
+    /// A request may leave the model open.
+    ///
+    /// # Errors
+    /// 404 for another name than the served one.
+    pub(super) fn check_model(&self, name: Option<&str>) -> Result<(), ApiError> {
+        let served = &self.options.served_model_name;
+        match name {
+            Some(name) if name != served => Err(ApiError::model_not_found(name, served)),
+            _ => Ok(()),
+        }
+    }
+
+    /// # Errors
+    /// 429 when too many requests are under way, 503 when the server closed meanwhile.
+    pub(super) fn admit(&self) -> Result<Permit, ApiError> {
+        let permit = self
+            .admission
+            .admit()
+            .ok_or_else(|| ApiError::overloaded(self.admission.retry_after_seconds()))?;
+        // Again, behind the permit: whoever closes the server first closes it and then waits for
+        // the permits.
+        self.check_open()?;
+        Ok(permit)
+    }
+
+    /// Runs what takes long on a thread for such things.
+    ///
+    /// # Errors
+    /// Those of `work`; 500 when it panicked.
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+            Err(Failure::Faulted(format!("preparing the request failed: {error}")).into())
+        })
+    }
+
+    /// A job for a prompt. `field` is what the prompt came from, `limits` are the token limit that
+    /// was asked for and the one of a request that asks for none; both are lowered to what the
+    /// context has left.
+    ///
+    /// # Errors
+    /// 400 when the context has no room for a reply.
+    pub(super) fn submission(
+        &self,
+        field: &str,
+        prompt: Vec<u32>,
+        (asked, open): (Option<u64>, u64),
+        sampling: SamplingParameters,
+    ) -> Result<Submission, ApiError> {
+        let context_tokens = self.engine.limits().context_tokens;
+        let prompt_tokens = prompt.len() as u64;
+        let room = context_tokens.saturating_sub(prompt_tokens);
+        if room == 0 {
+            return Err(ApiError::context_length(field, prompt_tokens, context_tokens));
+        }
+        let max_tokens = asked.unwrap_or(open).min(room);
+        let reported_limit = asked.filter(|&asked| asked > max_tokens).map(|_| max_tokens);
+        let job = Job { prompt, max_tokens, sampling };
+        Ok(Submission { job, reported_limit })
+    }
+
+    /// Sends a job and waits until the engine has taken it.
+    ///
+    /// # Errors
+    /// Why it did not.
+    pub(super) async fn start(
+        &self,
+        submission: Submission,
+        reader: TextReader,
+        permit: Permit,
+    ) -> Result<Answer, ApiError> {
+        let prompt_tokens = submission.job.prompt.len() as u64;
+        let generation = self.engine.submit(submission.job, permit);
+        let tokenizer = Arc::clone(&self.model.tokenizer);
+        let mut answer = Answer::new(generation, reader, tokenizer, prompt_tokens);
+        answer.accepted().await?;
+        Ok(answer)
+    }
+
+    /// Says that the token limit was lowered, when it was.
+    pub(super) fn with_limit_header(&self, mut response: Response, limit: Option<u64>) -> Response {
+        if let Some(limit) = limit {
+            response.headers_mut().insert(LIMIT_HEADER, HeaderValue::from(limit));
+        }
+        response
+    }
+}

@@ -1,0 +1,68 @@
+//! What the server asks of the engine, and what it hears back.
+
+use crate::exec::LogProbs;
+use crate::sample::SamplingParameters;
+
+/// One reply to generate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Ids of the prompt.
+    pub prompt: Vec<u32>,
+    /// Most tokens to generate, at least 1; prompt and reply fit the context.
+    pub max_tokens: u64,
+    /// How to choose them, and which log-probabilities to report.
+    pub sampling: SamplingParameters,
+}
+
+/// Something that happened to a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Update {
+    /// The engine took it; its turn comes.
+    Accepted,
+    /// Its prefill began.
+    Started {
+        /// Tokens of the prompt that a cache already held.
+        cached_tokens: u64,
+    },
+    /// Tokens that will not be taken back, oldest first, the stop token not among them.
+    Tokens(Vec<GeneratedToken>),
+    /// It is complete; nothing follows.
+    Ended(End),
+    /// It will not be completed; nothing follows.
+    Failed(Failure),
+}
+
+/// A generated token.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeneratedToken {
+    /// Its id.
+    pub id: u32,
+    /// Its log-probability and the alternatives', when the job asked for them.
+    pub log_probs: Option<LogProbs>,
+}
+
+/// Why a complete job ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum End {
+    /// The model ended its turn.
+    StopToken,
+    /// `max_tokens` were generated, or the context is full.
+    Limit,
+}
+
+/// Why a job will not be completed.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// The engine refuses the job as it is; the text says what would work.
+    #[error("{0}")]
+    Refused(String),
+    /// This job went wrong, others go on.
+    #[error("{0}")]
+    Faulted(String),
+    /// The server shuts down and its time to drain is over.
+    #[error("the server is shutting down; send the request again later")]
+    ShutDown,
+    /// The engine's thread has ended.
+    #[error("the engine has stopped; the server must be restarted")]
+    EngineStopped,
+}

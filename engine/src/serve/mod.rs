@@ -1,0 +1,36 @@
+//! The server: OpenAI's protocol over one engine.
+//!
+//! A request passes through `api` (strict reading of the body, prompt, limits), `admission`
+//! (a place, or 429), `mailbox` (the engine's own thread, never a task of the runtime) and
+//! `answer` (ids to text), and is answered whole or by `sse`. Whoever drops a
+//! [`Generation`](generation::Generation), a handler whose client hung up included, frees what the
+//! engine held for it.
+
+mod admission;
+mod answer;
+mod api;
+mod app;
+pub mod generation;
+pub mod generator;
+mod health;
+pub mod job;
+mod mailbox;
+mod options;
+mod random;
+mod sequences;
+mod server;
+mod signal;
+mod sse;
+mod stamp;
+mod usage;
+
+pub use admission::{Admission, Permit};
+pub use app::ServedModel;
+pub use generation::Generation;
+pub use generator::{Generator, GeneratorLimits, JobId, Load};
+pub use job::{End, Failure, GeneratedToken, Job, Update};
+pub use mailbox::EngineHandle;
+pub use options::{BodyLimits, ServerOptions};
+pub use sequences::Sequences;
+pub use server::Server;
+pub use signal::stop_signal;

@@ -1,0 +1,131 @@
+//! The sequence engine as the server's generator.
+
+use std::collections::HashMap;
+
+use super::generator::{Generator, GeneratorLimits, JobId, Load};
+use super::job::{End, Failure, GeneratedToken, Job, Update};
+use crate::Error;
+use crate::exec::{Engine, EngineOptions, FinishReason, Forward, Request, RequestId, What};
+
+/// An [`Engine`] that runs jobs.
+pub struct Sequences<F: Forward> {
+    engine: Engine<F>,
+    limits: GeneratorLimits,
+    stop_ids: Vec<u32>,
+    drafts: bool,
+    requests: HashMap<JobId, RequestId>,
+    jobs: HashMap<RequestId, JobId>,
+}
+
+impl<F: Forward> Sequences<F> {
+    /// Over a model under `options`; every reply ends at one of `stop_ids`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when the limits do not go together.
+    pub fn new(model: F, options: EngineOptions, stop_ids: Vec<u32>) -> crate::Result<Self> {
+        let vocabulary = clamp(model.geometry().vocab);
+        let (max_sequences, drafts) = (clamp(options.sequences), options.draft_tokens > 0);
+        let engine = Engine::new(model, options)?;
+        let context_tokens = engine.capacity_tokens();
+        let limits = GeneratorLimits { context_tokens, vocabulary, max_sequences, pictures: false };
+        let (requests, jobs) = (HashMap::new(), HashMap::new());
+        Ok(Self { engine, limits, stop_ids, drafts, requests, jobs })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine<F> {
+        &self.engine
+    }
+}
+
+impl<F: Forward> Generator for Sequences<F> {
+    fn limits(&self) -> GeneratorLimits {
+        self.limits
+    }
+
+    fn submit(&mut self, id: JobId, job: Job) -> Result<(), Failure> {
+        let request = Request {
+            prompt: job.prompt,
+            pictures: Vec::new(),
+            sampling: job.sampling,
+            stop_ids: self.stop_ids.clone(),
+            max_tokens: Some(job.max_tokens),
+            drafts: self.drafts,
+        };
+        let request = self.engine.add(request).map_err(|error| match error {
+            Error::Argument { .. } => Failure::Refused(error.to_string()),
+            error => Failure::Faulted(error.to_string()),
+        })?;
+        self.requests.insert(id, request);
+        self.jobs.insert(request, id);
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: JobId) {
+        if let Some(request) = self.requests.remove(&id) {
+            self.jobs.remove(&request);
+            self.engine.cancel(request);
+        }
+    }
+
+    fn step(&mut self, updates: &mut Vec<(JobId, Update)>) -> crate::Result<()> {
+        for event in self.engine.step()? {
+            // A cancelled request says so to nobody.
+            let Some(&job) = self.jobs.get(&event.request) else { continue };
+            match event.what {
+                What::Token { id, log_probs } => add_token(updates, job, id, log_probs),
+                What::Finished { reason, .. } => {
+                    self.jobs.remove(&event.request);
+                    self.requests.remove(&job);
+                    updates.push((job, ending(reason)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn load(&self) -> Load {
+        Load {
+            running: self.engine.running() as u64,
+            waiting: self.engine.waiting() as u64,
+            free_pages: self.engine.free_pages().compressed,
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.engine.is_idle()
+    }
+}
+
+/// Tokens that a job got in one step travel together.
+fn add_token(
+    updates: &mut Vec<(JobId, Update)>,
+    job: JobId,
+    id: u32,
+    log_probs: Option<crate::exec::LogProbs>,
+) {
+    let token = GeneratedToken { id, log_probs };
+    match updates.last_mut() {
+        Some((last, Update::Tokens(tokens))) if *last == job => tokens.push(token),
+        _ => updates.push((job, Update::Tokens(vec![token]))),
+    }
+}
+
+fn ending(reason: FinishReason) -> Update {
+    match reason {
+        FinishReason::Stop(_) => Update::Ended(End::StopToken),
+        FinishReason::Length => Update::Ended(End::Limit),
+        FinishReason::NotANumber => Update::Failed(Failure::Faulted(
+            "the model's logits for this request were no numbers; other requests are not affected"
+                .to_owned(),
+        )),
+        FinishReason::Cancelled => {
+            Update::Failed(Failure::Faulted("the engine ended this request".to_owned()))
+        }
+    }
+}
+
+/// Counts beyond 32 bits do not occur; the largest stands for them.
+fn clamp(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,102 @@
+//! The server: routes, and a life from the first connection to the last.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{Method, Uri};
+use axum::routing::{get, post};
+use tokio::net::TcpListener;
+
+use super::api::error::ApiError;
+use super::api::{chat, completions, models};
+use super::app::{App, ServedModel};
+use super::health::health;
+use super::mailbox::EngineHandle;
+use super::options::ServerOptions;
+use crate::{Error, Result};
+
+/// How long connections may take to send what is left after their replies are over.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+
+/// A server that is ready to run.
+pub struct Server {
+    app: Arc<App>,
+}
+
+impl Server {
+    /// A server of one model on one engine.
+    pub fn new(engine: EngineHandle, model: ServedModel, options: ServerOptions) -> Self {
+        Self { app: Arc::new(App::new(engine, model, options)) }
+    }
+
+    /// Serves until `shutdown` and then drains: new requests are answered 503, those under way go
+    /// on for at most the drain timeout and then fail with an error that says so.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the listener fails, [`Error::Internal`] when the engine's thread ended.
+    pub async fn run(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<()> {
+        let app = Arc::clone(&self.app);
+        let (closing, mut closed) = tokio::sync::watch::channel(());
+        let close = async move {
+            tokio::select! {
+                () = shutdown => {}
+                () = app.engine.stopped() => {}
+            }
+            drain(&app).await;
+            drop(closing);
+        };
+        let serving = axum::serve(listener, router(Arc::clone(&self.app)));
+        let late = async move {
+            while closed.changed().await.is_ok() {}
+            tokio::time::sleep(LAST_WRITES).await;
+        };
+        tokio::select! {
+            served = serving.with_graceful_shutdown(close) => {
+                let at = || "connections".to_owned();
+                served.map_err(|source| Error::Io { action: "accept", path: at(), source })?;
+            }
+            () = late => {}
+        }
+        if self.app.engine.is_alive() {
+            return Ok(());
+        }
+        Err(Error::Internal { invariant: "the engine's thread ends after the server".to_owned() })
+    }
+}
+
+/// Takes no more work and waits until all that is under way is over, one way or the other.
+async fn drain(app: &App) {
+    app.close();
+    let in_time = tokio::time::timeout(app.options.drain_timeout, app.admission.drained()).await;
+    if in_time.is_err() {
+        app.engine.abort();
+        // The last to leave are replies that a client does not take.
+        let _ = tokio::time::timeout(LAST_WRITES, app.admission.drained()).await;
+    }
+}
+
+fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/health", get(health))
+        .route("/v1/models", get(models::list))
+        .route("/v1/models/{*name}", get(models::one))
+        .route("/v1/chat/completions", post(chat::answer))
+        .route("/v1/completions", post(completions::answer))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(app)
+}
+
+async fn no_such_path(uri: Uri) -> ApiError {
+    ApiError::no_such_path(uri.path())
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> ApiError {
+    ApiError::wrong_method(method.as_str(), uri.path())
+}

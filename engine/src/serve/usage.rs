@@ -1,0 +1,29 @@
+//! Counts of a reply.
+
+use serde_json::{Value, json};
+
+/// Tokens of one request.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Usage {
+    /// Tokens of the prompt.
+    pub(super) prompt_tokens: u64,
+    /// Of these, tokens that a cache held.
+    pub(super) cached_tokens: u64,
+    /// Tokens generated, reasoning and markup included, the stop token not.
+    pub(super) completion_tokens: u64,
+    /// Of these, tokens of the reasoning.
+    pub(super) reasoning_tokens: u64,
+}
+
+impl Usage {
+    /// In OpenAI's shape.
+    pub(super) fn json(self) -> Value {
+        json!({
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+            "prompt_tokens_details": { "cached_tokens": self.cached_tokens },
+            "completion_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! Broken bodies (C079).
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::scripted::Scripted;
+use crate::server::TestServer;
+use crate::support::{chat, completion, ids};
+
+fn server() -> TestServer {
+    TestServer::with(Scripted::saying(ids("Call me")), |options| {
+        options.body.bytes = 1 << 20;
+        options.body.timeout = Duration::from_millis(700);
+    })
+}
+
+const CHAT: &str = "/v1/chat/completions";
+
+#[test]
+fn c079_broken_bodies() {
+    let server = server();
+    let with_message =
+        |more: &str| format!(r#"{{"messages":[{{"role":"user","content":"Hi"}}],{more}}}"#);
+    let duplicate = with_message(r#""seed":1,"seed":2"#);
+    let nested_duplicate = with_message(r#""metadata":{"a":1,"a":2}"#);
+    let nested = "[".repeat(1 << 19);
+    for body in [
+        &b""[..],
+        b"{\"model\": ;",
+        b"\xFF",
+        b"{\"model\": \"\xFF\"}",
+        b"[]",
+        b"null",
+        b"{} {}",
+        duplicate.as_bytes(),
+        nested_duplicate.as_bytes(),
+        nested.as_bytes(),
+    ] {
+        for path in [CHAT, "/v1/completions"] {
+            server.connect().request("POST", path, Some(body)).refusal(400);
+        }
+    }
+    assert!(
+        server
+            .connect()
+            .request("POST", CHAT, Some(duplicate.as_bytes()))
+            .refusal(400)
+            .1
+            .contains("seed")
+    );
+    server.chat(&chat(json!({}))).ok();
+}
+
+#[test]
+fn c079_a_huge_body() {
+    let server = server();
+    let huge = vec![b'['; 20 << 20];
+    let (_, message) = server.connect().request("POST", CHAT, Some(&huge)).refusal(413);
+    assert!(message.contains("1048576"), "{message}");
+    // The same without saying how long it will be.
+    let mut connection = server.connect();
+    let head = "POST /v1/completions HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n\
+                transfer-encoding: chunked\r\n\r\n";
+    connection.send(head.as_bytes());
+    for _ in 0..40 {
+        connection.send(format!("{:x}\r\n{}\r\n", 1 << 16, " ".repeat(1 << 16)).as_bytes());
+    }
+    connection.send(b"0\r\n\r\n");
+    connection.reply().refusal(413);
+    server.chat(&chat(json!({}))).ok();
+}
+
+#[test]
+fn c079_null_is_as_absent() {
+    let server = server();
+    let body = completion(json!({
+        "max_tokens": null, "stream": null, "stop": null, "n": null, "logprobs": null, "seed": null,
+        "stream_options": null, "logit_bias": null, "user": null, "model": null, "echo": null,
+    }));
+    assert_eq!(server.completion(&body).ok()["choices"][0]["text"], "Call me");
+}
+
+#[test]
+fn c079_another_content_type() {
+    let server = server();
+    for content_type in ["content-type: text/plain\r\n", ""] {
+        let mut connection = server.connect();
+        connection.send(
+            format!(
+                "POST {CHAT} HTTP/1.1\r\nhost: test\r\n{content_type}content-length: 2\r\n\r\n{{}}"
+            )
+            .as_bytes(),
+        );
+        let (_, message) = connection.reply().refusal(400);
+        assert!(message.contains("application/json"), "{message}");
+    }
+    let body = chat(json!({})).to_string();
+    let mut connection = server.connect();
+    let length = body.len();
+    connection.send(
+        format!(
+            "POST {CHAT} HTTP/1.1\r\nhost: test\r\nContent-Type: Application/JSON; charset=utf-8\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        )
+        .as_bytes(),
+    );
+    connection.reply().ok();
+}
+
+#[test]
+fn c079_a_slow_body_does_not_hold_up_others() {
+    let server = server();
+    let mut slow = server.connect();
+    slow.send(
+        format!(
+            "POST {CHAT} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n\
+             content-length: 1000\r\n\r\n"
+        )
+        .as_bytes(),
+    );
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(500) {
+        slow.send(b"{");
+        server.chat(&chat(json!({}))).ok();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    slow.reply().refusal(408);
+}
+
+#[test]
+fn c079_an_old_protocol() {
+    let server = server();
+    for stream in [false, true] {
+        let body = chat(json!({ "stream": stream })).to_string();
+        let length = body.len();
+        let mut connection = server.connect();
+        connection.send(
+            format!(
+                "POST {CHAT} HTTP/1.0\r\ncontent-type: application/json\r\n\
+                 content-length: {length}\r\n\r\n{body}"
+            )
+            .as_bytes(),
+        );
+        let reply = connection.reply();
+        if stream {
+            assert_eq!(reply.events().joined().text, "Call me");
+        } else {
+            assert_eq!(reply.ok()["choices"][0]["message"]["content"], "Call me");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The server, over a scripted engine: every case is named after its number where it has one.
+
+mod bodies;
+mod characters;
+mod client;
+mod disconnects;
+#[path = "../engine_support/mod.rs"]
+mod engine_support;
+mod fields;
+mod joined;
+mod life;
+mod limits;
+mod log_probabilities;
+mod messages;
+mod overload;
+mod scripted;
+mod sequences;
+mod server;
+mod shapes;
+mod stops;
+mod support;
+mod tool_calls;
