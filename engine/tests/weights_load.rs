@@ -134,6 +134,34 @@ fn damaged(name: &str, at: u64, bytes: &[u8]) -> (tempfile::TempDir, Checkpoint)
     (folder, Checkpoint::open(&files).unwrap())
 }
 
+/// A tensor long enough for several readers, in a checkpoint of its own.
+#[test]
+fn long_reads_are_shared_among_threads() {
+    let (rows, columns) = (4096_u64, 512_u64);
+    let mut bytes: Vec<u8> = (0..rows * columns).flat_map(|i| [(i % 251) as u8, 0x3f]).collect();
+    let header = format!(
+        "{{\"table\":{{\"dtype\":\"BF16\",\"shape\":[{rows},{columns}],\"data_offsets\":[0,{}]}}}}",
+        bytes.len()
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let write = |bytes: &[u8]| {
+        let length = (header.len() as u64).to_le_bytes();
+        let file = [&length[..], header.as_bytes(), bytes].concat();
+        fs::write(folder.path().join("model.safetensors"), file).unwrap();
+        Checkpoint::open(&Files::folder(folder.path())).unwrap()
+    };
+    let device = device(Weights::Expanded);
+    let take = |module: &mut Module<'_, '_>| module.plain("table", Elem::Bf16, &[rows, columns]);
+    let view = load_one(&device, &write(&bytes), Share::WHOLE, take).unwrap();
+    assert_eq!(read(&device, &view), bytes);
+    // Two bad elements in two readers' parts: the first one is named.
+    for at in [3_500_000, 2_000_000] {
+        bytes[at..at + 2].copy_from_slice(&[0xc0, 0x7f]);
+    }
+    let error = load_one(&device, &write(&bytes), Share::WHOLE, take).unwrap_err().to_string();
+    assert!(error.contains("tensor table: NaN weights: NaN at byte 2000000;"), "{error}");
+}
+
 #[test]
 fn nan_weights_are_refused_with_their_tensor() {
     let device = device(Weights::Expanded);
@@ -144,14 +172,14 @@ fn nan_weights_are_refused_with_their_tensor() {
     let norm: Take = |module| module.plain("norm.weight", Elem::Bf16, &[256]);
     let mixes: Take = |module| module.dense("layers.0.hc_attn_fn", Elem::F32, [24, 1024]);
     for (name, at, bytes, take, fault) in [
-        ("layers.3.attn.wq_b.weight", 70, &[0x7f][..], wq_b, "NaN at element 70"),
-        ("layers.3.attn.wq_b.weight", 131_071, &[0xff], wq_b, "NaN at element 131071"),
-        ("layers.3.attn.wq_b.scale", 3, &[0xff], wq_b, "NaN scale at element 3"),
-        ("layers.3.attn.wq_b.scale", 0, &[0xfe], wq_b, "overflowing scale at element 0"),
-        ("layers.0.ffn.experts.9.w3.scale", 8, &[0xff], w3, "NaN scale at element 8"),
-        ("norm.weight", 2, &[0xc0, 0x7f], norm, "NaN at element 1"),
-        ("norm.weight", 4, &[0x80, 0xff], norm, "infinity at element 2"),
-        ("layers.0.hc_attn_fn", 8, &[0, 0, 0xc0, 0x7f], mixes, "NaN at element 2"),
+        ("layers.3.attn.wq_b.weight", 70, &[0x7f][..], wq_b, "NaN at byte 70"),
+        ("layers.3.attn.wq_b.weight", 131_071, &[0xff], wq_b, "NaN at byte 131071"),
+        ("layers.3.attn.wq_b.scale", 3, &[0xff], wq_b, "NaN scale at byte 3"),
+        ("layers.3.attn.wq_b.scale", 0, &[0xfe], wq_b, "overflowing scale at byte 0"),
+        ("layers.0.ffn.experts.9.w3.scale", 8, &[0xff], w3, "NaN scale at byte 8"),
+        ("norm.weight", 2, &[0xc0, 0x7f], norm, "NaN at byte 2"),
+        ("norm.weight", 4, &[0x80, 0xff], norm, "infinity at byte 4"),
+        ("layers.0.hc_attn_fn", 8, &[0, 0, 0xc0, 0x7f], mixes, "NaN at byte 8"),
     ] {
         let (_folder, checkpoint) = damaged(name, at, bytes);
         let error = load_one(&device, &checkpoint, Share::WHOLE, take).unwrap_err();

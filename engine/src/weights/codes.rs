@@ -36,7 +36,7 @@ impl Codes {
         }
     }
 
-    /// The first bad element: what it is, and its index among `bytes`.
+    /// The first bad element: what it is, and its first byte.
     pub fn first_bad(self, bytes: &[u8]) -> Option<(&'static str, usize)> {
         let size = self.bytes();
         let index = match self {
@@ -52,7 +52,8 @@ impl Codes {
             Self::E4m3Scale => bytes.iter().position(|b| *b > LARGEST_E4M3_SCALE),
             Self::E2m1Scale => bytes.iter().position(|b| *b > LARGEST_E2M1_SCALE),
         }?;
-        Some((self.fault(&bytes[index * size..][..size]), index))
+        let at = index * size;
+        Some((self.fault(&bytes[at..at + size]), at))
     }
 
     fn fault(self, element: &[u8]) -> &'static str {
@@ -79,7 +80,7 @@ mod tests {
     fn the_first_bad_element_is_found_and_named() {
         let bf16 = |x: f32| half::bf16::from_f32(x).to_le_bytes();
         let row: Vec<u8> = [1.0, f32::NAN, f32::INFINITY].into_iter().flat_map(bf16).collect();
-        assert_eq!(Codes::Bf16.first_bad(&row), Some(("NaN", 1)));
+        assert_eq!(Codes::Bf16.first_bad(&row), Some(("NaN", 2)));
         assert_eq!(Codes::Bf16.first_bad(&row[4..]), Some(("infinity", 0)));
         assert_eq!(Codes::Bf16.first_bad(&row[..2]), None);
         for (value, fault) in [
@@ -90,7 +91,7 @@ mod tests {
             (1e-45, None),
         ] {
             let bytes = [0.5_f32.to_le_bytes(), value.to_le_bytes()].concat();
-            assert_eq!(Codes::F32.first_bad(&bytes), fault.map(|fault| (fault, 1)), "{value}");
+            assert_eq!(Codes::F32.first_bad(&bytes), fault.map(|fault| (fault, 4)), "{value}");
         }
         for code in 0..=255_u8 {
             let e4m3 = tandem_hal::num::E4m3Fn(code).to_f32();
