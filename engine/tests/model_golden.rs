@@ -2,11 +2,12 @@
 
 mod model_support;
 
-use model_support::{Bench, Inputs, demo_config, limits, reference};
+use model_support::{Bench, Inputs, demo_config, limits, primitives};
 use tandem_engine::model::v41::dspark::Drafted;
 use tandem_engine::model::v41::{Limits, Outcome};
 use tandem_engine::verify::GoldenFile;
 use tandem_engine::weights::Files;
+use tandem_reference::RefDevice;
 
 fn golden(name: &str) -> GoldenFile {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/goldens");
@@ -35,7 +36,7 @@ fn stream_gaps(name: &str) -> Vec<f64> {
     let file = golden(name);
     let ids = file.ids().unwrap().values;
     let expected = file.reals("streams_tail").unwrap().unwrap();
-    let device = reference();
+    let device = RefDevice::new();
     let bench = Bench::new(&device, limits(ids.len() as u64));
     let batch = bench.batch(&ids, &all_rows(&ids), &[]);
     let t = bench.scratch.layers.rows(batch.tokens).unwrap();
@@ -69,7 +70,7 @@ fn the_first_layers_of_a_prompt_are_the_golden_ones() {
 fn free_running_logits_agree() {
     let file = golden("text_200");
     let ids = file.ids().unwrap().values;
-    let device = reference();
+    let device = RefDevice::new();
     let bench = Bench::new(&device, limits(ids.len() as u64));
     let outputs: Vec<i32> = (0..ids.len() as i32).collect();
     let outcome = run(&bench, &ids, &outputs);
@@ -118,7 +119,7 @@ fn draft(bench: &Bench, file: &GoldenFile) -> Drafted {
 
 #[test]
 fn drafts_from_golden_captures_are_the_golden_ones() {
-    let device = reference();
+    let device = RefDevice::new();
     for name in ["single_token", "text_17", "text_200"] {
         let file = golden(name);
         let bench = Bench::new(&device, limits(256));
@@ -133,7 +134,7 @@ fn drafts_from_golden_captures_are_the_golden_ones() {
 #[test]
 fn captures_of_one_token_are_the_golden_ones() {
     let file = golden("single_token");
-    let bench = Bench::new(&reference(), limits(64));
+    let bench = Bench::new(&RefDevice::new(), limits(64));
     let outcome = run(&bench, &file.ids().unwrap().values, &[0]);
     let captured = file.reals("captured_tail").unwrap().unwrap();
     assert!(relative(&bench.f32s(&outcome.features.unwrap()), &captured.values) <= 1e-3);
@@ -142,7 +143,7 @@ fn captures_of_one_token_are_the_golden_ones() {
 #[test]
 fn scores_in_pieces_select_the_same_entries() {
     let ids = golden("text_300").ids().unwrap().values;
-    let device = reference();
+    let device = RefDevice::new();
     let row_bytes = 4 * limits(300).table_pages * 64;
     let selections: Vec<_> = [300 * row_bytes, 150 * row_bytes, 7 * row_bytes, row_bytes]
         .into_iter()
@@ -162,7 +163,7 @@ fn scores_in_pieces_select_the_same_entries() {
 fn trailing_rows_of_the_upper_half_are_exact() {
     let ids = &golden("text_1201").ids().unwrap().values[..600];
     let rows = all_rows(ids);
-    let device = reference();
+    let device = RefDevice::new();
     let bench = Bench::new(&device, limits(640));
     let outcome = run(&bench, ids, &[599]);
     let whole = bench.f32s(&outcome.logits);
@@ -183,7 +184,7 @@ fn trailing_rows_of_the_upper_half_are_exact() {
 fn chunks_and_single_tokens_give_the_same_bytes() {
     let ids = golden("text_200").ids().unwrap().values;
     let ids = &ids[..151];
-    let device = reference();
+    let device = RefDevice::new();
     let bench = Bench::new(&device, limits(192));
     let whole = bench.f32s(&run(&bench, ids, &[150]).logits);
     let bench = Bench::new(&device, limits(192));
@@ -196,4 +197,15 @@ fn chunks_and_single_tokens_give_the_same_bytes() {
         last = bench.f32s(&outcome.logits);
     }
     assert_eq!(last, whole);
+}
+
+#[test]
+fn fused_operators_and_their_steps_give_the_same_bytes() {
+    let ids = golden("text_200").ids().unwrap().values;
+    let ids = &ids[..151];
+    let [fused, steps] = [RefDevice::new(), primitives()].map(|device| {
+        let bench = Bench::new(&device, limits(192));
+        bench.f32s(&run(&bench, ids, &[150]).logits)
+    });
+    assert_eq!(fused, steps);
 }

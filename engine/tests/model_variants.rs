@@ -3,10 +3,11 @@
 
 mod model_support;
 
-use model_support::{Bench, demo_config, limits, reference};
+use model_support::{Bench, demo_config, limits};
 use tandem_engine::model::v41::{Config, Recipe, Variant};
 use tandem_engine::verify::GoldenFile;
 use tandem_engine::weights::Files;
+use tandem_reference::RefDevice;
 
 #[test]
 fn every_variant_changes_the_logits() {
@@ -14,7 +15,7 @@ fn every_variant_changes_the_logits() {
     let file = GoldenFile::read(&Files::folder(folder), "text_200.safetensors").unwrap();
     let ids = &file.ids().unwrap().values[..151];
     let rows: Vec<usize> = (0..ids.len()).collect();
-    let device = reference();
+    let device = RefDevice::new();
     let logits = |config: &Config, recipe: &Recipe| {
         let bench = Bench::with(&device, (config, recipe), limits(192));
         let batch = bench.batch(ids, &rows, &[150]);

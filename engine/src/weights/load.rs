@@ -1,15 +1,15 @@
 //! Weights onto a device: positioned reads, in the device's own layout, one reservation per module.
 
 use std::ops::Range;
-use std::thread;
 
 use tandem_hal::{Class, Device, Elem, Enc, Layout, Place, Stream, View};
 
-use super::checkpoint::{Checkpoint, Tensor};
+use super::checkpoint::Checkpoint;
 use super::codes::Codes;
 use super::room::Room;
 use super::share::Share;
 use super::staging::Staging;
+use super::stored::{Rows, Stored};
 use crate::error::{Error, Result};
 
 /// Bytes read so far and bytes to read.
@@ -265,143 +265,5 @@ impl Module<'_, '_> {
             self.loader.read_bytes += stored.bytes();
         }
         Ok(view)
-    }
-}
-
-/// What to read of a tensor, and of its scales.
-struct Stored {
-    name: String,
-    codes: Codes,
-    /// Rows in the file.
-    rows_held: u64,
-    /// Rows to read.
-    rows: Range<u64>,
-    row_bytes: u64,
-    scales: Option<Scales>,
-}
-
-struct Scales {
-    name: String,
-    codes: Codes,
-    rows_held: u64,
-    rows_per_scale: u64,
-    row_bytes: u64,
-}
-
-/// Bytes of codes read at once.
-const PIECE_BYTES: u64 = 32 << 20;
-/// Rows of a piece are whole scale tiles.
-const TILE_ROWS: u64 = 32;
-/// Threads that share a read.
-const READERS: usize = 8;
-/// Bytes that are not worth another thread.
-const PART_BYTES: usize = 1 << 20;
-
-impl Stored {
-    fn plain(name: &str, elem: Elem, shape: &[u64], rows: Range<u64>) -> Self {
-        let codes = if elem == Elem::F32 { Codes::F32 } else { Codes::Bf16 };
-        let columns: u64 = shape[1..].iter().product();
-        let row_bytes = columns * elem.bits() / 8;
-        Self { name: name.into(), codes, rows_held: shape[0], rows, row_bytes, scales: None }
-    }
-
-    /// `name.weight` and `name.scale` of a whole matrix.
-    fn scaled(
-        name: &str,
-        enc: Enc,
-        codes: Codes,
-        scale_codes: Codes,
-        rows: Range<u64>,
-        columns: u64,
-    ) -> Self {
-        let (block_rows, block_columns) = match enc {
-            Enc::Scaled { rows, cols, .. } => (u64::from(rows), u64::from(cols)),
-            Enc::Plain(_) | Enc::Record(_) => (1, 1),
-        };
-        let scales = Scales {
-            name: format!("{name}.scale"),
-            codes: scale_codes,
-            rows_held: rows.end.div_ceil(block_rows),
-            rows_per_scale: block_rows,
-            row_bytes: columns.div_ceil(block_columns),
-        };
-        Self {
-            name: format!("{name}.weight"),
-            codes,
-            rows_held: rows.end,
-            rows,
-            row_bytes: columns * enc.unit_bits() / 8,
-            scales: Some(scales),
-        }
-    }
-
-    fn rows(&self) -> u64 {
-        self.rows.end - self.rows.start
-    }
-
-    fn bytes(&self) -> u64 {
-        let scales = self.scales.as_ref();
-        let scales = scales.map_or(0, |s| self.rows().div_ceil(s.rows_per_scale) * s.row_bytes);
-        self.rows() * self.row_bytes + scales
-    }
-
-    /// Rows to read at once, counted from the first row to read.
-    fn pieces(&self) -> impl Iterator<Item = Range<u64>> + use<> {
-        let rows = self.rows();
-        let fit = (PIECE_BYTES / self.row_bytes.max(1)).max(TILE_ROWS);
-        let step = fit / TILE_ROWS * TILE_ROWS;
-        (0..rows.div_ceil(step)).map(move |i| i * step..((i + 1) * step).min(rows))
-    }
-}
-
-/// A tensor of a file as rows of bytes.
-struct Rows<'a> {
-    tensor: Tensor<'a>,
-    row_bytes: u64,
-}
-
-impl<'a> Rows<'a> {
-    fn of(checkpoint: &'a Checkpoint, name: &str, rows: u64) -> Result<Self> {
-        let missing = || Error::checkpoint(format!("tensor {name} is missing"));
-        let tensor = checkpoint.tensor(name).ok_or_else(missing)?;
-        let row_bytes = tensor.row_bytes(0)?.end;
-        if tensor.length_bytes() != rows * row_bytes {
-            let problem = format!("shape {:?} does not have {rows} rows", tensor.shape());
-            return Err(Error::tensor(tensor.file(), name, problem));
-        }
-        Ok(Self { tensor, row_bytes })
-    }
-
-    /// Appends rows to `buffer`, and refuses what no weight may hold. Long reads are shared among
-    /// threads: one request at a time leaves most of a disk's speed unused.
-    fn read(&self, rows: Range<u64>, codes: Codes, buffer: &mut Vec<u8>) -> Result<()> {
-        let start = buffer.len();
-        let (offset, bytes) =
-            (rows.start * self.row_bytes, (rows.end - rows.start) * self.row_bytes);
-        buffer.resize(start + bytes as usize, 0);
-        let into = &mut buffer[start..];
-        let part = into.len().div_ceil(READERS).next_multiple_of(PART_BYTES);
-        if into.len() <= part {
-            return self.read_part(offset, codes, into);
-        }
-        thread::scope(|scope| {
-            let parts = into.chunks_mut(part).enumerate().map(|(i, into)| {
-                let offset = offset + (i * part) as u64;
-                scope.spawn(move || self.read_part(offset, codes, into))
-            });
-            let parts: Vec<_> = parts.collect();
-            let mut joined = parts.into_iter().map(thread::ScopedJoinHandle::join);
-            joined.try_for_each(|part| part.expect("a reader does not panic"))
-        })
-    }
-
-    fn read_part(&self, offset: u64, codes: Codes, into: &mut [u8]) -> Result<()> {
-        self.tensor.read_at(offset, into)?;
-        let Some((fault, byte)) = codes.first_bad(into) else { return Ok(()) };
-        let problem = format!(
-            "NaN weights: {fault} at byte {}; the file is damaged, fetch it again",
-            offset + byte as u64
-        );
-        Err(Error::tensor(self.tensor.file(), self.tensor.name(), problem))
     }
 }

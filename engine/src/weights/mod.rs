@@ -9,6 +9,7 @@ mod room;
 mod share;
 pub mod source;
 mod staging;
+mod stored;
 
 pub use checkpoint::{Checkpoint, Tensor};
 pub use header::Dtype;

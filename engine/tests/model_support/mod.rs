@@ -15,7 +15,7 @@ use tandem_reference::{RefDevice, Setup};
 pub const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/demo");
 
 /// A reference device that runs fused operators step by step.
-pub fn reference() -> RefDevice {
+pub fn primitives() -> RefDevice {
     RefDevice::with(&Setup { primitives_only: true, ..Setup::default() })
 }
 
