@@ -17,17 +17,28 @@ pub fn join(lanes: [f64; LANES]) -> f64 {
 /// `Σ x_i w_i` in the fixed order; the shorter length counts.
 #[inline(always)]
 pub fn dot(x: &[f32], w: &[f32]) -> f64 {
+    products(x, w)
+}
+
+/// [`dot`] of f32 values that were widened before, for vectors that meet many others.
+#[inline(always)]
+pub fn wide_dot(x: &[f64], w: &[f64]) -> f64 {
+    products(x, w)
+}
+
+#[inline(always)]
+fn products<T: Copy + Into<f64>>(x: &[T], w: &[T]) -> f64 {
     let n = x.len().min(w.len());
     let (x, w) = (&x[..n], &w[..n]);
     let mut lanes = [0.0f64; LANES];
     let (mut xs, mut ws) = (x.chunks_exact(LANES), w.chunks_exact(LANES));
     for (x, w) in xs.by_ref().zip(ws.by_ref()) {
         for lane in 0..LANES {
-            lanes[lane] += f64::from(x[lane]) * f64::from(w[lane]);
+            lanes[lane] += x[lane].into() * w[lane].into();
         }
     }
     for (lane, (x, w)) in xs.remainder().iter().zip(ws.remainder()).enumerate() {
-        lanes[lane] += f64::from(*x) * f64::from(*w);
+        lanes[lane] += (*x).into() * (*w).into();
     }
     join(lanes)
 }
@@ -87,6 +98,8 @@ mod tests {
         }
         assert_eq!(dot(&x, &x), join(lanes));
         assert_eq!(total(x.len(), |i| f64::from(x[i]) * f64::from(x[i])), join(lanes));
+        let wide: Vec<f64> = x.iter().map(|v| f64::from(*v)).collect();
+        assert_eq!(wide_dot(&wide, &wide), join(lanes));
         assert_eq!(dot(&[], &[]), 0.0);
     }
 }

@@ -5,6 +5,8 @@ use crate::{
     Card, Choices, Compute, Context, Host, Tensor, Tolerance, blocked_row, scalar_row, simd, sum,
     threads,
 };
+use std::collections::HashMap;
+use std::ops::Range;
 use tandem_hal::num::bf16;
 use tandem_hal::{Cache, Extents, Form, Real, Record, Result, Row, SparseAttention, Sym};
 
@@ -26,20 +28,47 @@ fn log_gamma(d: &SparseAttention) -> f64 {
     score_gamma(d) + (entries / 32.0 + 8.0) * f64::from(f32::EPSILON)
 }
 
-/// The entries that a row lists, window first, one after the other; what is not there is left out.
-fn listed(d: &SparseAttention, io: &Host<'_, SparseAttention>, t: usize) -> Vec<f32> {
-    let dim = d.head_dim as usize;
-    let mut keys = vec![0.0; (d.window_count + d.selected_count) as usize * dim];
-    let mut found = 0;
-    let parts = [(&io.window, &io.window_at), (&io.selected, &io.selected_at)];
-    for (cache, at) in parts.into_iter().filter(|(_, at)| !at.is_empty()) {
-        for i in 0..at.cols() {
-            let to = &mut keys[found * dim..][..dim];
-            found += usize::from(cache.entry_into(at.int(t, i), to));
+/// The entries that some rows list, each decoded once however many rows list it.
+struct Listed {
+    dim: usize,
+    keys: Vec<f32>,
+    /// Per row, which keys it lists: window first, what is not there left out.
+    rows: Vec<Vec<usize>>,
+}
+
+impl Listed {
+    fn of(d: &SparseAttention, io: &Host<'_, SparseAttention>, rows: Range<usize>) -> Listed {
+        let mut listed = Listed { dim: d.head_dim as usize, keys: vec![], rows: vec![] };
+        let mut known: HashMap<(usize, i32), Option<usize>> = HashMap::new();
+        let parts = [(&io.window, &io.window_at), (&io.selected, &io.selected_at)];
+        for t in rows {
+            let mut row = vec![];
+            for (part, (cache, at)) in parts.iter().enumerate().filter(|(_, p)| !p.1.is_empty()) {
+                row.extend((0..at.cols()).filter_map(|i| {
+                    let at = at.int(t, i);
+                    *known.entry((part, at)).or_insert_with(|| listed.decode(cache, at))
+                }));
+            }
+            listed.rows.push(row);
         }
+        listed
     }
-    keys.truncate(found * dim);
-    keys
+
+    fn decode(&mut self, cache: &Tensor<'_>, at: i32) -> Option<usize> {
+        let start = self.keys.len();
+        self.keys.resize(start + self.dim, 0.0);
+        if cache.entry_into(at, &mut self.keys[start..]) {
+            return Some(start / self.dim);
+        }
+        self.keys.truncate(start);
+        None
+    }
+
+    /// The keys of each row in list order.
+    fn rows(&self) -> impl Iterator<Item = Vec<&[f32]>> {
+        let key = |i: &usize| &self.keys[i * self.dim..][..self.dim];
+        self.rows.iter().map(move |row| row.iter().map(key).collect())
+    }
 }
 
 /// One row's result: `[heads, head_dim]` values and `[heads]` log-sum-exps.
@@ -58,17 +87,16 @@ fn sinks(sink: &Tensor<'_>, heads: usize) -> Vec<Option<f32>> {
 }
 
 /// One head, in order: the definition.
-fn head(q: &[f32], keys: &[f32], scale: f64, sink: Option<f32>) -> (Vec<f64>, f64) {
-    let dim = q.len();
+fn head(q: &[f32], keys: &[&[f32]], scale: f64, sink: Option<f32>) -> (Vec<f64>, f64) {
+    let mut y = vec![0.0; q.len()];
     if keys.is_empty() {
-        return (vec![0.0; dim], nothing(sink));
+        return (y, nothing(sink));
     }
-    let scores: Vec<f32> = keys.chunks(dim).map(|k| (sum::dot(q, k) * scale) as f32).collect();
+    let scores: Vec<f32> = keys.iter().map(|k| (sum::dot(q, k) * scale) as f32).collect();
     let softmax = Softmax::of(&scores, sink);
-    let mut y = vec![0.0; dim];
-    for (key, weight) in keys.chunks(dim).zip(&softmax.weights) {
+    for (key, weight) in keys.iter().zip(&softmax.weights) {
         let weight = f64::from(bf16::round_f32(*weight));
-        for (y, k) in y.iter_mut().zip(key) {
+        for (y, k) in y.iter_mut().zip(*key) {
             *y += weight * f64::from(*k);
         }
     }
@@ -78,23 +106,28 @@ fn head(q: &[f32], keys: &[f32], scale: f64, sink: Option<f32>) -> (Vec<f64>, f6
 
 /// Magnitudes of a head's values and of its log-sum: an error of a score moves its weight by as
 /// much, relatively, and moves the denominator with it.
-fn magnitudes(d: &SparseAttention, q: &[f32], keys: &[f32], sink: Option<f32>) -> (Vec<f64>, f64) {
-    let (dim, scale) = (q.len(), f64::from(d.scale.value()));
+fn magnitudes(
+    d: &SparseAttention,
+    q: &[f32],
+    keys: &[&[f32]],
+    sink: Option<f32>,
+) -> (Vec<f64>, f64) {
+    let scale = f64::from(d.scale.value());
+    let mut y = vec![0.0; q.len()];
     if keys.is_empty() {
-        return (vec![0.0; dim], nothing(sink).abs());
+        return (y, nothing(sink).abs());
     }
-    let scores: Vec<f32> = keys.chunks(dim).map(|k| (sum::dot(q, k) * scale) as f32).collect();
+    let scores: Vec<f32> = keys.iter().map(|k| (sum::dot(q, k) * scale) as f32).collect();
     let softmax = Softmax::of(&scores, sink);
     // A score of minus infinity has no weight whatever the error.
-    let size = |k: &[f32]| sum::dot_magnitude(q, k) * scale.abs();
     let finite = |term: f64| if term.is_finite() { term } else { 0.0 };
-    let terms: Vec<f64> = keys.chunks(dim).map(|k| finite(size(k))).collect();
+    let size = |k: &&[f32]| finite(sum::dot_magnitude(q, k) * scale.abs());
+    let terms: Vec<f64> = keys.iter().map(size).collect();
     let largest = terms.iter().copied().fold(0.0, f64::max);
     let ratio = score_gamma(d) / value_gamma(d);
-    let mut y = vec![0.0; dim];
-    for ((key, weight), term) in keys.chunks(dim).zip(&softmax.weights).zip(&terms) {
+    for ((key, weight), term) in keys.iter().zip(&softmax.weights).zip(&terms) {
         let weight = f64::from(*weight) / softmax.denominator;
-        for (y, k) in y.iter_mut().zip(key) {
+        for (y, k) in y.iter_mut().zip(*key) {
             *y += weight * f64::from(k.abs()) * (1.0 + ratio * (term + largest));
         }
     }
@@ -110,7 +143,8 @@ fn scalar(d: &SparseAttention, mut io: Host<'_, SparseAttention>) {
     }
     let sinks = sinks(&io.sink, heads);
     for t in 0..io.window_at.rows() {
-        let keys = listed(d, &io, t);
+        let listed = Listed::of(d, &io, t..t + 1);
+        let keys = listed.rows().next().expect("one row is listed");
         let (mut logs, mut log_magnitudes) = (vec![], vec![]);
         for (h, sink) in sinks.iter().enumerate() {
             let q = io.q.row(t * heads + h);
@@ -132,53 +166,54 @@ fn scalar(d: &SparseAttention, mut io: Host<'_, SparseAttention>) {
 
 /// The sums of a head's values, four entries a pass; each sum still runs in list order.
 #[inline(always)]
-fn accumulate(keys: &[f32], weights: &[f64], y: &mut [f64]) {
-    let dim = y.len();
-    let (fours, rest) = weights.as_chunks::<4>();
-    let (front, back) = keys.split_at(fours.len() * 4 * dim);
-    for (keys, w) in front.chunks_exact(4 * dim).zip(fours) {
-        let (a, b) = keys.split_at(2 * dim);
-        let ((a, b), (c, d)) = (a.split_at(dim), b.split_at(dim));
-        for (((y, a), b), (c, d)) in y.iter_mut().zip(a).zip(b).zip(c.iter().zip(d)) {
+fn accumulate(keys: &[&[f32]], weights: &[f64], y: &mut [f64]) {
+    let ((keys, last_keys), (weights, last_weights)) =
+        (keys.as_chunks::<4>(), weights.as_chunks::<4>());
+    for (keys, w) in keys.iter().zip(weights) {
+        let [a, b, c, d] = keys;
+        for (((y, a), b), (c, d)) in y.iter_mut().zip(*a).zip(*b).zip(c.iter().zip(*d)) {
             let sum = *y + w[0] * f64::from(*a) + w[1] * f64::from(*b);
             *y = sum + w[2] * f64::from(*c) + w[3] * f64::from(*d);
         }
     }
-    for (key, w) in back.chunks_exact(dim).zip(rest) {
-        for (y, k) in y.iter_mut().zip(key) {
+    for (key, w) in last_keys.iter().zip(last_weights) {
+        for (y, k) in y.iter_mut().zip(*key) {
             *y += w * f64::from(*k);
         }
     }
 }
 
-/// All heads of a row, each key read once for four of them; the bits of [`head`].
-fn attend(q: &[&[f32]], keys: &[f32], scale: f64, sinks: &[Option<f32>]) -> Attended {
-    let (heads, dim) = (q.len(), q[0].len());
-    let mut values = vec![0.0; heads * dim];
+/// Scores of all heads, head after head; a key is widened once for all.
+#[inline(always)]
+fn score_all(q: &[f64], keys: &[&[f32]], scale: f64, scores: &mut [f32]) {
+    let (count, dim) = (keys.len(), keys[0].len());
+    let mut wide = vec![0.0f64; dim];
+    for (i, key) in keys.iter().enumerate() {
+        wide.iter_mut().zip(*key).for_each(|(wide, k)| *wide = f64::from(*k));
+        for (q, scores) in q.chunks_exact(dim).zip(scores.chunks_exact_mut(count)) {
+            scores[i] = (sum::wide_dot(q, &wide) * scale) as f32;
+        }
+    }
+}
+
+/// All heads of a row; the bits of [`head`].
+fn attend(q: &[f64], keys: &[&[f32]], scale: f64, sinks: &[Option<f32>]) -> Attended {
+    let (heads, count) = (sinks.len(), keys.len());
+    let mut values = vec![0.0; q.len()];
     if keys.is_empty() {
         return Attended { values, log_sums: sinks.iter().map(|s| nothing(*s)).collect() };
     }
-    let entries = keys.len() / dim;
-    let mut scores = vec![0.0f32; heads.next_multiple_of(4) * entries];
+    let mut scores = vec![0.0f32; heads * count];
     simd::vectorised(
         #[inline(always)]
-        || {
-            for (four, scores) in scores.chunks_exact_mut(4 * entries).enumerate() {
-                let q: [&[f32]; 4] = std::array::from_fn(|i| q[(4 * four + i).min(heads - 1)]);
-                for (i, key) in keys.chunks_exact(dim).enumerate() {
-                    for (h, dot) in simd::dot4(key, q).into_iter().enumerate() {
-                        scores[h * entries + i] = (dot * scale) as f32;
-                    }
-                }
-            }
-        },
+        || score_all(q, keys, scale, &mut scores),
     );
-    let of = |h: usize| Softmax::of(&scores[h * entries..][..entries], sinks[h]);
-    let softmaxes: Vec<Softmax> = (0..heads).map(of).collect();
+    let of = |(scores, sink): (&[f32], &Option<f32>)| Softmax::of(scores, *sink);
+    let softmaxes: Vec<Softmax> = scores.chunks_exact(count).zip(sinks).map(of).collect();
     simd::vectorised(
         #[inline(always)]
         || {
-            for (softmax, y) in softmaxes.iter().zip(values.chunks_exact_mut(dim)) {
+            for (softmax, y) in softmaxes.iter().zip(values.chunks_exact_mut(keys[0].len())) {
                 let round = |w: &f32| f64::from(bf16::round_f32(*w));
                 let weights: Vec<f64> = softmax.weights.iter().map(round).collect();
                 accumulate(keys, &weights, y);
@@ -189,23 +224,29 @@ fn attend(q: &[&[f32]], keys: &[f32], scale: f64, sinks: &[Option<f32>]) -> Atte
     Attended { values, log_sums: softmaxes.iter().map(Softmax::log_sum).collect() }
 }
 
+/// Neighbouring rows list much the same window, so pieces of rows share what they decode.
 fn blocked(d: &SparseAttention, mut io: Host<'_, SparseAttention>) {
     let (heads, dim, scale) = (d.heads as usize, d.head_dim as usize, f64::from(d.scale.value()));
     if io.y.is_empty() {
         return;
     }
-    let sinks = sinks(&io.sink, heads);
-    let operations = heads * dim * (d.window_count + d.selected_count) as usize / 3;
-    let rows = threads::collect(io.window_at.rows(), operations, |t| {
-        let q: Vec<_> = (0..heads).map(|h| io.q.row(t * heads + h)).collect();
-        let q: Vec<&[f32]> = q.iter().map(|q| &**q).collect();
-        attend(&q, &listed(d, &io, t), scale, &sinks)
+    let (sinks, tokens) = (sinks(&io.sink, heads), io.window_at.rows());
+    let piece = (tokens / (4 * rayon::current_num_threads())).clamp(1, 32);
+    let operations = piece * heads * dim * (d.window_count + d.selected_count) as usize / 3;
+    let pieces = threads::collect(tokens.div_ceil(piece), operations, |i| {
+        let rows = i * piece..((i + 1) * piece).min(tokens);
+        let query = |t: usize| -> Vec<f64> {
+            (0..heads).flat_map(|h| io.q.row(t * heads + h).into_owned()).map(f64::from).collect()
+        };
+        let listed = Listed::of(d, &io, rows.clone());
+        let attend = |(t, keys): (usize, Vec<&[f32]>)| attend(&query(t), &keys, scale, &sinks);
+        rows.zip(listed.rows()).map(attend).collect::<Vec<_>>()
     });
-    for (r, values) in rows.iter().flat_map(|row| row.values.chunks(dim)).enumerate() {
-        io.y.set_row(r, values);
-    }
-    if !io.lse.is_empty() {
-        for (t, row) in rows.iter().enumerate() {
+    for (t, row) in pieces.into_iter().flatten().enumerate() {
+        for (h, values) in row.values.chunks(dim).enumerate() {
+            io.y.set_row(t * heads + h, values);
+        }
+        if !io.lse.is_empty() {
             io.lse.set_row(t, &row.log_sums);
         }
     }
