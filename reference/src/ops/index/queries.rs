@@ -22,10 +22,10 @@ pub(super) struct Queries<'a> {
     pub(super) entries: usize,
 }
 
-/// One row's queries, head after head, and the factors of the heads.
+/// One row's queries, head after head and widened once for all keys, and the factors of the heads.
 struct Query {
     row: usize,
-    q: Vec<f32>,
+    q: Vec<f64>,
     weights: Vec<f32>,
     visible: usize,
 }
@@ -43,10 +43,10 @@ pub(super) fn visible(counts: &Tensor<'_>, t: usize, entries: usize) -> usize {
 
 /// `Σ_h w_h max(0, q_h · k)`, in head order.
 #[inline(always)]
-fn score(q: &[f32], weights: &[f32], key: &[f32]) -> f32 {
+fn score(q: &[f64], weights: &[f32], key: &[f64]) -> f32 {
     let mut sum = 0.0f64;
     for (q, w) in q.chunks_exact(key.len()).zip(weights) {
-        let dot = sum::dot(q, key) as f32;
+        let dot = sum::wide_dot(q, key) as f32;
         // Written so that NaN passes.
         let kept = if dot < 0.0 { 0.0 } else { dot };
         sum += f64::from(*w) * f64::from(kept);
@@ -65,15 +65,18 @@ impl Queries<'_> {
         let scaled = |w: &f32| bf16::round_f64(f64::from(*w) * scale);
         Query {
             row: t,
-            q: self.q.row(t).into_owned(),
+            q: self.q.row(t).iter().map(|q| f64::from(*q)).collect(),
             weights: self.weight.row(t).iter().map(scaled).collect(),
             visible: visible(&self.visible, t, self.entries),
         }
     }
 
-    fn key(&self, d: &Scores, sequence: i32, entry: usize, to: &mut [f32]) -> bool {
+    /// Decodes the key of an entry; false when it has none.
+    fn key(&self, d: &Scores, sequence: i32, entry: usize, to: &mut [f64]) -> bool {
         let at = address(&self.table, sequence, entry as i64, d.keys.page_entries);
-        self.keys.entry_into(at, to)
+        let Some(key) = self.keys.entry(at) else { return false };
+        to.iter_mut().zip(key).for_each(|(to, k)| *to = f64::from(k));
+        true
     }
 
     /// Scores of row `t`, entry by entry: the definition.
@@ -98,8 +101,8 @@ impl Queries<'_> {
         for (j, to) in magnitudes.iter_mut().enumerate().take(visible) {
             if self.key(d, self.sequence.int(0, t), j, &mut key) {
                 let heads = q.chunks_exact(dim).zip(&weights);
-                let term =
-                    |(q, w): (&[f32], &f32)| f64::from(w.abs()) * sum::dot_magnitude(q, &key);
+                let size = |q: &[f64]| q.iter().zip(&key).map(|(q, k)| (q * k).abs()).sum::<f64>();
+                let term = |(q, w): (&[f64], &f32)| f64::from(w.abs()) * size(q);
                 *to = heads.map(term).sum();
             }
         }
