@@ -146,6 +146,11 @@ impl<F: Forward> Engine<F> {
         self.work
     }
 
+    /// Its limits.
+    pub fn options(&self) -> &EngineOptions {
+        &self.options
+    }
+
     /// The model.
     pub fn model(&self) -> &F {
         &self.model

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::generator::{Generator, GeneratorLimits, JobId, Load};
 use super::job::{End, Failure, GeneratedToken, Job, Update};
 use crate::Error;
-use crate::exec::{Engine, EngineOptions, FinishReason, Forward, Request, RequestId, What};
+use crate::exec::{Engine, FinishReason, Forward, Request, RequestId, What};
 
 /// An [`Engine`] that runs jobs.
 pub struct Sequences<F: Forward> {
@@ -18,18 +18,17 @@ pub struct Sequences<F: Forward> {
 }
 
 impl<F: Forward> Sequences<F> {
-    /// Over a model under `options`; every reply ends at one of `stop_ids`.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] when the limits do not go together.
-    pub fn new(model: F, options: EngineOptions, stop_ids: Vec<u32>) -> crate::Result<Self> {
-        let vocabulary = clamp(model.geometry().vocab);
-        let (max_sequences, drafts) = (clamp(options.sequences), options.draft_tokens > 0);
-        let engine = Engine::new(model, options)?;
-        let context_tokens = engine.capacity_tokens();
-        let limits = GeneratorLimits { context_tokens, vocabulary, max_sequences, pictures: false };
-        let (requests, jobs) = (HashMap::new(), HashMap::new());
-        Ok(Self { engine, limits, stop_ids, drafts, requests, jobs })
+    /// Over an engine; every reply ends at one of `stop_ids`.
+    pub fn new(engine: Engine<F>, stop_ids: Vec<u32>) -> Self {
+        let options = engine.options();
+        let limits = GeneratorLimits {
+            context_tokens: engine.capacity_tokens(),
+            vocabulary: clamp(engine.model().geometry().vocab),
+            max_sequences: clamp(options.sequences),
+            pictures: false,
+        };
+        let drafts = options.draft_tokens > 0;
+        Self { engine, limits, stop_ids, drafts, requests: HashMap::new(), jobs: HashMap::new() }
     }
 
     /// The engine.

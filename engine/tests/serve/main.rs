@@ -3,6 +3,7 @@
 mod bodies;
 mod characters;
 mod client;
+mod demo;
 mod disconnects;
 #[path = "../engine_support/mod.rs"]
 mod engine_support;
@@ -12,6 +13,8 @@ mod life;
 mod limits;
 mod log_probabilities;
 mod messages;
+#[path = "../model_support/mod.rs"]
+mod model_support;
 mod overload;
 mod scripted;
 mod sequences;

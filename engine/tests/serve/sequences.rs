@@ -2,7 +2,7 @@
 //! seeds (C075), load (C076), few pages (C062), hanging up (C060), no numbers, a failing device.
 
 use serde_json::{Value, json};
-use tandem_engine::exec::EngineOptions;
+use tandem_engine::exec::{Engine, EngineOptions};
 use tandem_engine::serve::{EngineHandle, Sequences, ServerOptions};
 
 use crate::engine_support::{Drafts, FakeModel, options};
@@ -18,7 +18,7 @@ fn model(drafts: Drafts) -> FakeModel {
 }
 
 fn server(model: FakeModel, options: EngineOptions) -> TestServer {
-    let sequences = Sequences::new(model, options, vec![1]).unwrap();
+    let sequences = Sequences::new(Engine::new(model, options).unwrap(), vec![1]);
     TestServer::around(EngineHandle::spawn(sequences).unwrap(), ServerOptions::new("demo"))
 }
 

@@ -15,7 +15,7 @@ use crate::scripted::{Scripted, Seen};
 use crate::support::tokenizer;
 
 /// Longest that anything may take.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server that lives as long as the value.
 pub struct TestServer {
