@@ -1,5 +1,6 @@
 //! Collectives: operators like all others, planned, captured and replayed. Every rank of the group
-//! launches the same one, on its own thread; a rank that does not arrive is `Error::Peer` on all.
+//! launches the same one, on its own thread, and with as many rows; a rank without rows takes part as
+//! well. A rank that does not arrive, or comes with another shape, is `Error::Peer` on all.
 
 pub mod all_gather;
 pub mod all_reduce;

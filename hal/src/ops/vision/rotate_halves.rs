@@ -4,8 +4,9 @@
 //! `[row f_0 …, column f_0 …]`, head_dim/2 of them. With a, b the halves of a head:
 //! `a <- a cos - b sin`, `b <- b cos + a sin`. (The text model pairs neighbours instead.)
 //!
-//! Roundings: angles one fp32 product, sine and cosine rounded to fp32, the result once to bf16. A
-//! row with a negative position is left as it is. Rows see only themselves. Source: vision 5.2.
+//! Roundings: frequencies to the nearest fp32 (an ulp of one is a visible angle far out), angles one
+//! fp32 product, sine and cosine rounded to fp32, the result once to bf16. A row with a negative
+//! position, of row or column, is left as it is. Rows see only themselves. Source: vision 5.2.
 
 use crate::ops::prelude::*;
 

@@ -2,3 +2,6 @@
 
 mod all_gather;
 mod all_reduce;
+mod exchange;
+#[cfg(test)]
+mod tests;
