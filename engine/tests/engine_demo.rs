@@ -1,0 +1,87 @@
+//! The demo model from requests to tokens, on the reference device.
+
+mod engine_support;
+mod model_support;
+
+use engine_support::answers;
+use model_support::{DEMO, demo_config, demo_map};
+use std::sync::Arc;
+use tandem_engine::exec::{Engine, EngineOptions, Request, Runner};
+use tandem_engine::model::v41::{ModelWeights, Resident};
+use tandem_engine::sample::SamplingParameters;
+use tandem_engine::text::Tokenizer;
+use tandem_engine::weights::{Checkpoint, Files, Share, Source};
+use tandem_hal::{Device, Place, Rule};
+use tandem_reference::{RefDevice, Setup};
+
+fn engine(threads: usize, draft_tokens: u64, step_tokens: u64) -> Engine<Runner<Resident>> {
+    let setup = Setup { threads: Some(threads), ..Setup::default() };
+    let device: Arc<dyn Device> = Arc::new(RefDevice::with(&setup));
+    let options = EngineOptions {
+        sequences: 4,
+        step_tokens,
+        pages: 32,
+        context_tokens: 1024,
+        draft_tokens,
+        step_sizes: vec![4, 12, 24],
+        ..engine_support::options()
+    };
+    let config = demo_config();
+    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
+    let source =
+        Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
+    let map = demo_map(&config);
+    let weights =
+        ModelWeights::load(device.as_ref(), &config, (map.ids(), true), &source, &mut |_| {});
+    let resident =
+        Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20).unwrap();
+    let runner = Runner::new(&device, resident, &options, Rule::Block).unwrap();
+    Engine::new(runner, options).unwrap()
+}
+
+fn requests() -> Vec<Request> {
+    let tokenizer = Tokenizer::from_file(format!("{DEMO}/tokenizer.json")).unwrap();
+    let texts = ["The", "Once upon a time there was a", "def main():\n    print(", "In 1 2 3 4"];
+    let request = |(at, text): (usize, &&str)| Request {
+        prompt: [vec![0], tokenizer.encode(text).unwrap()].concat(),
+        max_tokens: Some(20),
+        drafts: true,
+        sampling: SamplingParameters {
+            log_probs: Some(2),
+            temperature: if at == 2 { 0.8 } else { 0.0 },
+            seed: Some(at as u64),
+            ..Default::default()
+        },
+        ..Request::default()
+    };
+    texts.iter().enumerate().map(request).collect()
+}
+
+#[test]
+fn c054_c076_tokens_do_not_depend_on_drafts_batches_chunks_or_threads() {
+    let alone: Vec<_> = requests()
+        .into_iter()
+        .map(|request| answers(&mut engine(1, 0, 64), vec![request]).remove(0))
+        .collect();
+    let mut accepted = 0;
+    for (threads, draft_tokens, step_tokens) in [(2, 0, 5), (1, 5, 64), (2, 5, 24), (1, 3, 17)] {
+        let mut engine = engine(threads, draft_tokens, step_tokens);
+        let together = answers(&mut engine, requests());
+        for (at, (one, other)) in alone.iter().zip(&together).enumerate() {
+            // A sampled request draws by another rule when drafts have a say.
+            if at != 2 || draft_tokens == 0 {
+                assert_eq!(one.tokens, other.tokens, "request {at}, {draft_tokens} drafts");
+                assert_eq!(one.log_probs, other.log_probs, "request {at}, to the last bit");
+            }
+            assert_eq!(other.log_probs.len(), 20);
+        }
+        let work = engine.work();
+        println!(
+            "{draft_tokens} drafts: {} of {} stood",
+            work.accepted_tokens, work.drafted_tokens
+        );
+        accepted += work.accepted_tokens;
+        assert_eq!(engine.free_pages().compressed, 32);
+    }
+    assert!(accepted > 0, "the draft stages never agree with the model");
+}
