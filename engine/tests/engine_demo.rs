@@ -6,15 +6,29 @@ mod model_support;
 use engine_support::answers;
 use model_support::{DEMO, demo_config, demo_map};
 use std::sync::Arc;
-use tandem_engine::exec::{Engine, EngineOptions, Request, Runner};
+use tandem_engine::Result;
+use tandem_engine::exec::{
+    DraftLists, Drafter, Engine, EngineOptions, Forward, Geometry, Request, Runner, Sample,
+    Sampled, StepLists,
+};
 use tandem_engine::model::v41::{ModelWeights, Resident};
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::text::Tokenizer;
+use tandem_engine::verify::GoldenFile;
 use tandem_engine::weights::{Checkpoint, Files, Share, Source};
 use tandem_hal::{Device, Place, Rule};
 use tandem_reference::{RefDevice, Setup};
 
 fn engine(threads: usize, draft_tokens: u64, step_tokens: u64) -> Engine<Runner<Resident>> {
+    let (runner, options) = runner(threads, draft_tokens, step_tokens);
+    Engine::new(runner, options).unwrap()
+}
+
+fn runner(
+    threads: usize,
+    draft_tokens: u64,
+    step_tokens: u64,
+) -> (Runner<Resident>, EngineOptions) {
     let setup = Setup { threads: Some(threads), ..Setup::default() };
     let device: Arc<dyn Device> = Arc::new(RefDevice::with(&setup));
     let options = EngineOptions {
@@ -36,7 +50,7 @@ fn engine(threads: usize, draft_tokens: u64, step_tokens: u64) -> Engine<Runner<
     let resident =
         Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20).unwrap();
     let runner = Runner::new(&device, resident, &options, Rule::Block).unwrap();
-    Engine::new(runner, options).unwrap()
+    (runner, options)
 }
 
 fn requests() -> Vec<Request> {
@@ -84,4 +98,56 @@ fn c054_c076_tokens_do_not_depend_on_drafts_batches_chunks_or_threads() {
         assert_eq!(engine.free_pages().compressed, 32);
     }
     assert!(accepted > 0, "the draft stages never agree with the model");
+}
+
+/// Keeps the blocks that are drafted.
+struct Watched {
+    runner: Runner<Resident>,
+    blocks: Vec<Vec<u32>>,
+}
+
+impl Forward for Watched {
+    fn geometry(&self) -> &Geometry {
+        self.runner.geometry()
+    }
+    fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
+        self.runner.step(lists, samples)
+    }
+    fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
+        let blocks = self.runner.draft(lists, drafters)?;
+        self.blocks.extend(blocks.clone());
+        Ok(blocks)
+    }
+}
+
+/// Features run free here, so a place counts as long as its two best logits, and those of all
+/// places before it, are this far apart.
+const CLEAR: f32 = 0.4;
+
+#[test]
+fn the_first_block_is_the_golden_one() {
+    let goldens = Files::folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/goldens"));
+    // The second prompt is longer than the draft's context.
+    for (name, clear) in [("single_token.safetensors", 5), ("text_300.safetensors", 1)] {
+        let file = GoldenFile::read(&goldens, name).unwrap();
+        let ids = |name| -> Vec<u32> {
+            let list = file.integers(name).unwrap().unwrap();
+            list.values.iter().map(|id| *id as u32).collect()
+        };
+        let (prompt, greedy, drafts) = (ids("ids"), ids("greedy"), ids("draft_tokens"));
+        let logits = file.reals("draft_logits").unwrap().unwrap();
+        let margin = |place: usize| {
+            let mut row = logits.at(place).to_vec();
+            row.sort_by(|a, b| b.total_cmp(a));
+            row[0] - row[1]
+        };
+        assert_eq!((0..5).take_while(|place| margin(*place) > CLEAR).count(), clear);
+        let (runner, options) = runner(2, 5, 64);
+        let mut engine = Engine::new(Watched { runner, blocks: Vec::new() }, options).unwrap();
+        let request = Request { prompt, max_tokens: Some(3), drafts: true, ..Request::default() };
+        let answer = answers(&mut engine, vec![request]).remove(0);
+        assert_eq!(answer.tokens[0], greedy[0], "{name}");
+        let block = &engine.model().blocks[0];
+        assert_eq!(block[..clear], drafts[..clear], "{name}");
+    }
 }
