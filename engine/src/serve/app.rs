@@ -23,8 +23,8 @@ const LIMIT_HEADER: HeaderName = HeaderName::from_static("tandem-max-tokens");
 pub struct ServedModel {
     /// Its tokenizer.
     pub tokenizer: Arc<Tokenizer>,
-    /// Stands for a picture in the ids.
-    pub image_token_id: u32,
+    /// Stands for a picture in the ids; `None` for a model without pictures.
+    pub image_token_id: Option<u32>,
 }
 
 /// Shared by all handlers.

@@ -33,4 +33,3 @@ pub use mailbox::EngineHandle;
 pub use options::{BodyLimits, ServerOptions};
 pub use sequences::Sequences;
 pub use server::Server;
-pub use signal::stop_signal;

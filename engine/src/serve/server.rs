@@ -15,6 +15,7 @@ use super::app::{App, ServedModel};
 use super::health::health;
 use super::mailbox::EngineHandle;
 use super::options::ServerOptions;
+use super::signal::stop_signal;
 use crate::{Error, Result};
 
 /// How long connections may take to send what is left after their replies are over.
@@ -29,6 +30,27 @@ impl Server {
     /// A server of one model on one engine.
     pub fn new(engine: EngineHandle, model: ServedModel, options: ServerOptions) -> Self {
         Self { app: Arc::new(App::new(engine, model, options)) }
+    }
+
+    /// Serves until the process is asked to stop by SIGTERM or SIGINT, and drains; see
+    /// [`Server::run`].
+    ///
+    /// # Errors
+    /// Those of [`Server::run`], and [`Error::Io`] when the system gives no threads or signals.
+    pub fn run_until_signal(self, listener: std::net::TcpListener) -> Result<()> {
+        let io = |action, source| Error::Io { action, path: "the server".to_owned(), source };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| io("start", source))?;
+        let served = runtime.block_on(async {
+            listener.set_nonblocking(true).map_err(|source| io("start", source))?;
+            let listener = TcpListener::from_std(listener).map_err(|source| io("start", source))?;
+            self.run(listener, stop_signal()?).await
+        });
+        // Tokenising a prompt that nobody waits for any longer holds nothing up.
+        runtime.shutdown_background();
+        served
     }
 
     /// Serves until `shutdown` and then drains: new requests are answered 503, those under way go

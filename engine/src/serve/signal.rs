@@ -2,12 +2,12 @@
 
 use crate::{Error, Result};
 
-/// Returns on the first SIGTERM or SIGINT after the call.
+/// A future that is ready on the first SIGTERM or SIGINT after the call. Needs a runtime.
 ///
 /// # Errors
 /// [`Error::Io`] when the system does not let a process listen for signals.
 #[cfg(unix)]
-pub fn stop_signal() -> Result<impl std::future::Future<Output = ()> + Send + 'static> {
+pub(super) fn stop_signal() -> Result<impl std::future::Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let listen = |kind| {

@@ -45,7 +45,7 @@ impl TestServer {
 
     /// A server around any engine that speaks the demo tokenizer's ids.
     pub fn around(engine: EngineHandle, options: ServerOptions) -> Self {
-        let model = ServedModel { tokenizer: Arc::clone(tokenizer()), image_token_id: 2038 };
+        let model = ServedModel { tokenizer: Arc::clone(tokenizer()), image_token_id: Some(2038) };
         let server = Server::new(engine.clone(), model, options);
         let (stop, stopped) = oneshot::channel::<()>();
         let (tell, told) = std::sync::mpsc::channel();

@@ -83,7 +83,9 @@ fn prepare(app: &App, request: ChatRequest) -> Result<(Submission, ParseOptions)
     let ChatRequest { conversation, reply } = request;
     let prompt = conversation.prompt()?;
     let options = conversation.parse_options(&prompt, reply.stop);
-    let prompt = prompt.encode(&app.model.tokenizer, app.model.image_token_id)?.ids;
+    // Without pictures there is nothing for the id to stand for.
+    let image_token_id = app.model.image_token_id.unwrap_or_default();
+    let prompt = prompt.encode(&app.model.tokenizer, image_token_id)?.ids;
     let open_limit = SamplingRequest::default()
         .resolve(conversation.thinking, conversation.effort, u64::MAX)
         .max_tokens;
