@@ -38,6 +38,14 @@ pub(crate) struct Common {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Continue a text
+    Generate(crate::generate::Options),
+    /// Talk with the model on the terminal
+    Chat(crate::chat::Options),
+    /// Answer OpenAI's chat and completions requests over HTTP
+    Serve(crate::serve::Options),
+    /// Measure prefill, decode, time to ready and memory
+    Bench(crate::bench::Options),
     /// Say what fits, byte by byte, before reading any weight
     Plan(crate::plan::Options),
     /// List every operator's kernel rows and which one runs, per device
@@ -79,7 +87,7 @@ fn in_one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         || error.kind() == ErrorKind::MissingSubcommand
     {
-        return "no command given; see 'tandem --help'".to_owned();
+        return "no command given; try 'tandem chat', or see 'tandem --help'".to_owned();
     }
     let text = error.render().to_string();
     let message = text.split("\n\n").next().unwrap_or_default();

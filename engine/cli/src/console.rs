@@ -32,6 +32,11 @@ pub(crate) fn complain(message: &str) {
     eprintln!("error: {}", one_line(message));
 }
 
+/// A remark beside the output.
+pub(crate) fn note(remark: &str) {
+    eprintln!("[{remark}]");
+}
+
 /// A message without characters that would move the cursor.
 fn one_line(message: &str) -> String {
     let escaped = |c: char| match c.is_control() {

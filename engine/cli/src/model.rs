@@ -50,6 +50,11 @@ impl Source {
         Ok(Self { name, files, config })
     }
 
+    /// Whether it is the built-in demo.
+    pub(crate) fn is_demo(&self) -> bool {
+        matches!(self.files, Files::Embedded(_))
+    }
+
     /// The tokenizer, whose ids all have an embedding row.
     ///
     /// # Errors

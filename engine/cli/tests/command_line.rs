@@ -9,7 +9,7 @@ use tandem::{Finished, tandem, tandem_with_library_path};
 #[test]
 fn help_and_version_need_nothing() {
     let help = tandem(&["--help"]).ok();
-    for command in ["plan", "kernels", "doctor"] {
+    for command in ["generate", "chat", "serve", "bench", "plan", "kernels", "doctor"] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command}");
         assert!(tandem(&[command, "--help"]).ok().contains("Usage: tandem"));
     }

@@ -1,5 +1,7 @@
 //! Running the binary.
+#![allow(dead_code, reason = "each test file uses some of it")]
 
+use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -22,6 +24,13 @@ pub fn tandem(arguments: &[&str]) -> Finished {
 pub fn tandem_with_library_path(arguments: &[&str], folder: &Path) -> Finished {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
     finish(command.args(arguments).env("LD_LIBRARY_PATH", folder))
+}
+
+/// Runs the binary with this on standard input.
+pub fn tandem_with_input(arguments: &[&str], input: &[u8]) -> Finished {
+    let mut file = tempfile::tempfile().expect("a file for standard input");
+    file.write_all(input).and_then(|()| file.rewind()).expect("a file takes bytes");
+    finish(Command::new(env!("CARGO_BIN_EXE_tandem")).args(arguments).stdin(file))
 }
 
 fn finish(command: &mut Command) -> Finished {

@@ -1,0 +1,204 @@
+//! `tandem chat`: a conversation on the terminal.
+
+use std::io::{self, IsTerminal};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+use tandem_engine::exec::{FinishReason, Request};
+use tandem_engine::text::{
+    AssistantMessage, Conversation, Event, GenerationEnd, Message, Reply, ReplyStream,
+    SamplingFields, SamplingRequest, TextError,
+};
+use tandem_engine::{Error, Result};
+
+use crate::arguments::Common;
+use crate::console;
+use crate::interrupt::Interrupt;
+use crate::limits::Limits;
+use crate::ready::{Ready, Work};
+use crate::sampling::Sampling;
+use crate::transcript::Transcript;
+
+/// How to talk.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Instructions before the conversation
+    #[arg(long, visible_alias = "system", value_name = "TEXT")]
+    system_prompt: Option<String>,
+    /// Whether the model reasons before it answers; on, but off for the built-in demo
+    #[arg(long, value_name = "ON|OFF")]
+    thinking: Option<Thinking>,
+    /// Tokens of an answer at most; as the hosted model, but 200 for the built-in demo
+    #[arg(short = 'n', long, visible_alias = "n-predict", value_name = "TOKENS")]
+    max_tokens: Option<u64>,
+    #[command(flatten)]
+    sampling: Sampling,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Thinking {
+    On,
+    Off,
+}
+
+/// Tokens of an answer of the built-in demo, which was not trained to end its turn.
+const DEMO_TOKENS: u64 = 200;
+
+const HELP: &str = "\
+/reset  forget the conversation
+/exit   end it, as Ctrl-D does
+Ctrl-C  stop an answer
+";
+
+/// Reads messages and prints answers until the input ends.
+///
+/// # Errors
+/// Whatever is wrong with the arguments, the checkpoint or the devices, or with one message when
+/// the input is not a terminal.
+pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
+    let mut talk = Talk::new(Ready::load(common, &options.limits, Work::ALONE)?, options)?;
+    let terminal = |source| Error::Io { action: "read", path: "the terminal".into(), source };
+    let readline = |error| match error {
+        ReadlineError::Io(source) => terminal(source),
+        other => terminal(io::Error::other(other)),
+    };
+    let mut editor = DefaultEditor::new().map_err(readline)?;
+    let interactive = io::stdin().is_terminal();
+    if interactive {
+        let name = &talk.ready.source.name;
+        console::print(format_args!("{name}; /help lists commands, Ctrl-D ends\n"))?;
+    }
+    loop {
+        let line = match editor.readline(if interactive { "> " } else { "" }) {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => return Ok(ExitCode::SUCCESS),
+            Err(error) => return Err(readline(error)),
+        };
+        if line.trim().is_empty() {
+            continue;
+        }
+        // History is a convenience; a line that it refuses is answered all the same.
+        let _kept = editor.add_history_entry(&line);
+        match line.trim() {
+            "/exit" => return Ok(ExitCode::SUCCESS),
+            "/reset" => talk.reset(),
+            "/help" => console::print(HELP)?,
+            command if command.starts_with('/') => {
+                console::complain(&format!("no command {command}; /help lists them"));
+            }
+            _ => match talk.ask(line) {
+                // On a terminal the user can correct a message; a script cannot.
+                Err(error) if interactive && error.is_caller_mistake() => {
+                    console::complain(&format!("{error}; or start anew with /reset"));
+                }
+                answered => answered?,
+            },
+        }
+    }
+}
+
+/// A conversation and the model that answers.
+struct Talk<'a> {
+    ready: Ready,
+    options: &'a Options,
+    conversation: Conversation,
+    interrupt: Interrupt,
+}
+
+impl<'a> Talk<'a> {
+    fn new(ready: Ready, options: &'a Options) -> Result<Self> {
+        let mut conversation = Conversation::new(Vec::new());
+        conversation.thinking = match options.thinking {
+            Some(thinking) => thinking == Thinking::On,
+            None => !ready.source.is_demo(),
+        };
+        let interrupt = Interrupt::install()?;
+        let mut talk = Self { ready, options, conversation, interrupt };
+        talk.reset();
+        Ok(talk)
+    }
+
+    fn reset(&mut self) {
+        let system = self.options.system_prompt.iter();
+        self.conversation.messages = system.map(Message::system).collect();
+    }
+
+    /// Answers a message. A message that cannot be answered is taken back.
+    fn ask(&mut self, message: String) -> Result<()> {
+        self.conversation.messages.push(Message::user(message));
+        let answered = self.answer();
+        if answered.is_err() {
+            self.conversation.messages.pop();
+        }
+        let (reply, reason) = answered?;
+        match reason {
+            FinishReason::Length => console::note("the token limit ended the answer"),
+            FinishReason::Cancelled => console::note("stopped"),
+            FinishReason::Stop(_) | FinishReason::NotANumber => {}
+        }
+        self.conversation.messages.push(Message::Assistant(AssistantMessage {
+            reasoning: (!reply.reasoning.is_empty()).then_some(reply.reasoning),
+            content: reply.content,
+            ..AssistantMessage::default()
+        }));
+        Ok(())
+    }
+
+    fn answer(&mut self) -> Result<(Reply, FinishReason)> {
+        let prompt = self.conversation.prompt().map_err(TextError::from)?;
+        let read = self.conversation.parse_options(&prompt, Vec::new());
+        let config = &self.ready.source.config;
+        let image = config.image_token_id.unwrap_or(config.pad_token_id);
+        let ids = prompt.encode(&self.ready.tokenizer, image)?.ids;
+        let request = Request {
+            max_tokens: Some(self.max_tokens(ids.len() as u64)),
+            prompt: ids,
+            sampling: self.options.sampling.parameters(),
+            stop_ids: vec![config.eos_token_id],
+            drafts: true,
+            ..Request::default()
+        };
+        let mut stream = ReplyStream::new(read);
+        let (mut reply, mut transcript) = (Reply::default(), Transcript::new());
+        let mut show = |events: Vec<Event>| -> Result<()> {
+            for event in events {
+                transcript.show(&event)?;
+                reply.add(event);
+            }
+            Ok(())
+        };
+        let answering = self.interrupt.answering();
+        let reason = self.ready.answer(
+            request,
+            || answering.stopped(),
+            |tokenizer, id| {
+                show(stream.push(tokenizer, &[id]))?;
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+        show(stream.finish(match reason {
+            FinishReason::Stop(_) => GenerationEnd::StopToken,
+            _ => GenerationEnd::Limit,
+        }))?;
+        Ok((reply, reason))
+    }
+
+    fn max_tokens(&self, prompt_tokens: u64) -> u64 {
+        let demo = self.ready.source.is_demo().then_some(DEMO_TOKENS);
+        let asked = SamplingRequest {
+            max_tokens: self.options.max_tokens.or(demo),
+            ..SamplingRequest::default()
+        };
+        let left = self.ready.engine.capacity_tokens().saturating_sub(prompt_tokens);
+        let Conversation { thinking, effort, .. } = self.conversation;
+        let SamplingFields { max_tokens, .. } = asked.resolve(thinking, effort, left);
+        max_tokens
+    }
+}

@@ -1,0 +1,103 @@
+//! `tandem generate`: continues a text.
+
+use std::fs;
+use std::io::{self, IsTerminal, Read};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use clap::Args;
+use tandem_engine::exec::Request;
+use tandem_engine::text::PlainStream;
+use tandem_engine::{Error, Result};
+
+use crate::arguments::Common;
+use crate::console;
+use crate::limits::Limits;
+use crate::ready::{Ready, Work};
+use crate::sampling::Sampling;
+
+/// What to continue, and how.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The text to continue
+    #[arg(required_unless_present = "file")]
+    prompt: Option<String>,
+    /// Read the text from a file instead; - for standard input
+    #[arg(short, long, value_name = "PATH", conflicts_with = "prompt")]
+    file: Option<String>,
+    /// Tokens to generate at most
+    #[arg(
+        short = 'n',
+        long,
+        visible_alias = "n-predict",
+        value_name = "TOKENS",
+        default_value_t = 128
+    )]
+    max_tokens: u64,
+    /// Go on after the token that ends a text
+    #[arg(long)]
+    ignore_eos: bool,
+    /// End before this text; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    stop: Vec<String>,
+    #[command(flatten)]
+    sampling: Sampling,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+/// Prints the continuation as it is generated.
+///
+/// # Errors
+/// Whatever is wrong with the arguments, the checkpoint or the devices.
+pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
+    let text = match (&options.prompt, &options.file) {
+        (Some(prompt), _) => prompt.clone(),
+        (None, file) => read(file.as_deref().unwrap_or("-"))?,
+    };
+    let mut ready = Ready::load(common, &options.limits, Work::ALONE)?;
+    let config = &ready.source.config;
+    let mut prompt = vec![config.bos_token_id];
+    prompt.extend(ready.tokenizer.encode(&text)?);
+    let request = Request {
+        prompt,
+        sampling: options.sampling.parameters(),
+        stop_ids: if options.ignore_eos { vec![] } else { vec![config.eos_token_id] },
+        max_tokens: Some(options.max_tokens),
+        drafts: true,
+        ..Request::default()
+    };
+    let mut text = PlainStream::new(&options.stop);
+    ready.answer(
+        request,
+        || false,
+        |tokenizer, id| {
+            console::print(text.push(tokenizer, &[id]))?;
+            Ok(if text.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        },
+    )?;
+    console::print(text.finish())?;
+    if io::stdout().is_terminal() {
+        console::print("\n")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A text from a file or from standard input.
+fn read(path: &str) -> Result<String> {
+    let bytes = match path {
+        "-" => {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        }
+        path => fs::read(path),
+    };
+    let failed = |source| Error::Io { action: "read", path: path.to_owned(), source };
+    String::from_utf8(bytes.map_err(failed)?).map_err(|error| Error::File {
+        file: path.to_owned(),
+        problem: format!(
+            "not UTF-8 from byte {} on; convert it to UTF-8",
+            error.utf8_error().valid_up_to()
+        ),
+    })
+}

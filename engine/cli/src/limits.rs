@@ -1,0 +1,137 @@
+//! Limits of the engine, in the spelling of the servers its users know.
+
+use clap::Args;
+use serde_json::Value;
+use tandem_engine::exec::EngineOptions;
+use tandem_engine::model::v41::Config;
+use tandem_engine::model::v41::caches::PAGE_TOKENS;
+use tandem_engine::{Error, Result};
+use tandem_hal::{Line, Rule};
+
+/// What the engine may use.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Limits {
+    /// Longest sequence, prompt and answer together; the model's own limit if left out
+    #[arg(short = 'c', long, visible_alias = "ctx-size", value_name = "TOKENS")]
+    pub(crate) max_model_len: Option<u64>,
+    /// Tokens of one step
+    #[arg(long, value_name = "TOKENS", default_value_t = 256)]
+    pub(crate) max_num_batched_tokens: u64,
+    /// Draft tokens a step, 0 for none; the trained block if left out, but none on the reference
+    /// device, where computing a draft costs more than it saves
+    #[arg(
+        long,
+        visible_alias = "draft",
+        value_name = "TOKENS",
+        allow_negative_numbers = true,
+        conflicts_with = "speculative_config"
+    )]
+    pub(crate) draft_max: Option<i64>,
+    /// Drafting as JSON: num_speculative_tokens, rejection_sample_method (block or standard)
+    #[arg(long, value_name = "JSON", value_parser = speculation)]
+    pub(crate) speculative_config: Option<Speculation>,
+}
+
+/// How to draft.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Speculation {
+    tokens: Option<i64>,
+    rule: Option<Rule>,
+}
+
+fn speculation(text: &str) -> std::result::Result<Speculation, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let mut speculation = Speculation::default();
+    for (key, value) in value.as_object().ok_or("must be an object")? {
+        match (key.as_str(), value) {
+            ("method", Value::String(method)) if method == "dspark" => {}
+            ("num_speculative_tokens", Value::Number(tokens)) if tokens.is_i64() => {
+                speculation.tokens = tokens.as_i64();
+            }
+            ("rejection_sample_method", Value::String(name)) => {
+                let rules = [Rule::Block, Rule::Standard];
+                let rule = Rule::parse(name).ok().filter(|rule| rules.contains(rule));
+                let wrong = format!("{key} {name:?} is neither block nor standard");
+                speculation.rule = Some(rule.ok_or(wrong)?);
+            }
+            _ => {
+                let known = "method (dspark), num_speculative_tokens, rejection_sample_method";
+                return Err(format!("{key} cannot be {value} here; known: {known}"));
+            }
+        }
+    }
+    Ok(speculation)
+}
+
+impl Limits {
+    /// When drafts of sampled requests stand.
+    pub(crate) fn rule(&self) -> Rule {
+        self.speculative_config.and_then(|config| config.rule).unwrap_or(Rule::Block)
+    }
+
+    /// The engine's options for a model that runs `sequences` at once and, unless the user has
+    /// said otherwise, drafts `drafts` tokens a step (`None` for the trained block).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] naming the flag that cannot be honoured.
+    pub(crate) fn options(
+        &self,
+        config: &Config,
+        (sequences, drafts): (u64, Option<i64>),
+        seed: u64,
+    ) -> Result<EngineOptions> {
+        let longest = config.max_position_tokens as u64;
+        let sequences = within("--max-num-seqs", sequences, 1, 1 << 16)?;
+        let wish = self.draft_max.or(self.speculative_config.and_then(|config| config.tokens));
+        let draft_tokens = config.draft_tokens(wish.or(drafts))? as u64;
+        let context = self.max_model_len.unwrap_or(longest);
+        let context_tokens = within("--max-model-len", context, 2, longest)?;
+        let (least, most) = (sequences * (1 + draft_tokens), 1 << 20);
+        let step_tokens =
+            within("--max-num-batched-tokens", self.max_num_batched_tokens, least, most)?;
+        Ok(EngineOptions {
+            sequences,
+            step_tokens,
+            chunk_tokens: step_tokens,
+            pages: sequences.saturating_mul(context_tokens.div_ceil(PAGE_TOKENS)),
+            context_tokens,
+            draft_tokens,
+            skip_upper_half: true,
+            step_sizes: Vec::new(),
+            biases: 300,
+            seed,
+        })
+    }
+}
+
+fn within(flag: &str, value: u64, least: u64, most: u64) -> Result<u64> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    let problem = format!("{value} is outside {least} to {most}");
+    Err(Error::Argument { argument: flag.into(), problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speculation_is_read_strictly() {
+        let text = r#"{"method": "dspark", "num_speculative_tokens": 3,
+                       "rejection_sample_method": "standard"}"#;
+        let expected = Speculation { tokens: Some(3), rule: Some(Rule::Standard) };
+        assert_eq!(speculation(text), Ok(expected));
+        for text in [
+            "",
+            "[]",
+            r#"{"method": "eagle"}"#,
+            r#"{"num_speculative_tokens": "3"}"#,
+            r#"{"rejection_sample_method": "synthetic"}"#,
+            r#"{"tokens": 3}"#,
+        ] {
+            let problem = speculation(text).unwrap_err();
+            assert_eq!(problem.lines().count(), 1, "{problem}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `tandem serve`: OpenAI's chat and completions over HTTP.
+
+use std::net::TcpListener;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use tandem_engine::serve::{EngineHandle, Sequences, ServedModel, Server, ServerOptions};
+use tandem_engine::{Error, Result};
+
+use crate::arguments::Common;
+use crate::console;
+use crate::limits::Limits;
+use crate::ready::{Ready, Work};
+
+/// Where and what to serve.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Folder of a checkpoint, as --model
+    #[arg(value_name = "DIR|NAME", conflicts_with = "model")]
+    checkpoint: Option<String>,
+    /// Address to listen on; 0.0.0.0 for every one of this machine
+    #[arg(long, default_value = "127.0.0.1")]
+    host: String,
+    /// Port to listen on; 0 for any that is free
+    #[arg(long, default_value_t = 8000)]
+    port: u16,
+    /// What clients call the model; the folder's name if left out
+    #[arg(long, value_name = "NAME")]
+    served_model_name: Option<String>,
+    /// Sequences that run at once
+    #[arg(long, value_name = "SEQUENCES", default_value_t = 8)]
+    max_num_seqs: u64,
+    /// Accepted: there is one prompt encoder
+    #[arg(long, value_parser = BUILT_IN)]
+    tokenizer_mode: Option<String>,
+    /// Accepted: there is one parser of tool calls
+    #[arg(long, value_parser = BUILT_IN)]
+    tool_call_parser: Option<String>,
+    /// Accepted: requests choose
+    #[arg(long)]
+    enable_auto_tool_choice: bool,
+    /// Accepted: there is one parser of reasoning
+    #[arg(long, value_parser = BUILT_IN)]
+    reasoning_parser: Option<String>,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+/// What recipes name where we have no choice.
+const BUILT_IN: [&str; 2] = ["deepseek_v41", "auto"];
+
+/// Serves until SIGTERM or SIGINT, then lets running requests finish.
+///
+/// # Errors
+/// An address that cannot be listened on, and whatever is wrong with the checkpoint or the devices.
+pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
+    // Before the weights are read: a port in use is known at once.
+    let (host, port) = (options.host.as_str(), options.port);
+    let refuse = |problem: std::io::Error| Error::Argument {
+        argument: "--host and --port".into(),
+        problem: format!("cannot listen on {host}:{port}: {problem}; choose another"),
+    };
+    let listener = TcpListener::bind((host, port)).map_err(refuse)?;
+    let address = listener.local_addr().map_err(refuse)?;
+    let model = options.checkpoint.clone().or_else(|| common.model.clone());
+    let common = Common { model, ..common.clone() };
+    let work = Work { sequences: options.max_num_seqs, ..Work::ALONE };
+    let Ready { source, tokenizer, engine } = Ready::load(&common, &options.limits, work)?;
+    let name = options.served_model_name.clone().unwrap_or(source.name);
+    let config = source.config;
+    let engine = EngineHandle::spawn(Sequences::new(engine, vec![config.eos_token_id]))?;
+    let model = ServedModel {
+        tokenizer: Arc::new(tokenizer),
+        image_token_id: config.image_token_id,
+    };
+    console::print(format_args!("serving {name} on http://{address}\n"))?;
+    Server::new(engine, model, ServerOptions::new(name)).run_until_signal(listener)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,207 @@
+//! The demo checkpoint from outside: texts, conversations, measurements.
+
+mod tandem;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tandem::{tandem, tandem_with_input};
+
+const PROMPT: &str = "Fellow citizens of the Senate and House of Representatives:";
+
+fn generate(arguments: &[&str]) -> String {
+    tandem(&[&["generate", PROMPT, "-n", "24"], arguments].concat()).ok()
+}
+
+#[test]
+fn the_same_text_whatever_computes_it() {
+    let text = generate(&["--temperature", "0"]);
+    assert!(text.chars().count() > 24, "{text:?}");
+    for arguments in [
+        &["--temp", "0", "--device", "reference:0,1"][..],
+        &["--temp", "0", "--threads", "1"],
+        &["--temp", "0", "--draft-max", "5"],
+        &["--temp", "0", "--speculative-config", r#"{"num_speculative_tokens": 2}"#],
+        &["--temp", "0", "--max-num-batched-tokens", "7"],
+        &["--temp", "0", "--kernel", "gemm.mxfp8=scalar", "--kernel", "attn.sparse=scalar"],
+        &["--top-k", "1"],
+        &["--temp", "0", "--model", concat!(env!("CARGO_MANIFEST_DIR"), "/demo")],
+    ] {
+        assert_eq!(generate(arguments), text, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_seed_repeats_a_text() {
+    let seeded = generate(&["--seed", "7"]);
+    assert_eq!(generate(&["-s", "7", "--device", "reference:0,1"]), seeded);
+    assert_ne!(generate(&["--seed", "8"]), seeded);
+}
+
+#[test]
+fn a_text_ends_before_a_stop_string() {
+    let text = generate(&["--temp", "0"]);
+    let stop = text.split_whitespace().nth(3).unwrap();
+    let expected = &text[..text.find(stop).unwrap()];
+    assert_eq!(generate(&["--temp", "0", "--stop", stop]), expected);
+}
+
+#[test]
+fn the_prompt_may_come_from_a_file_or_standard_input() {
+    let text = generate(&["--temp", "0"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("prompt.txt");
+    fs::write(&file, PROMPT).unwrap();
+    let path = file.to_str().unwrap();
+    let rest = ["-n", "24", "--temp", "0"];
+    assert_eq!(tandem(&[&["generate", "--file", path][..], &rest].concat()).ok(), text);
+    let from_input = [&["generate", "-f", "-"][..], &rest].concat();
+    assert_eq!(tandem_with_input(&from_input, PROMPT.as_bytes()).ok(), text);
+}
+
+#[test]
+fn what_cannot_be_generated_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("prompt.txt");
+    fs::write(&file, b"good \xff bad").unwrap();
+    let path = file.to_str().unwrap();
+    for (arguments, parts) in [
+        (&["generate"][..], &["<PROMPT>"][..]),
+        (&["generate", "-f", path], &[path, "not UTF-8 from byte 5"]),
+        (&["generate", "-f", "/no/such"], &["/no/such", "check the path"]),
+        (&["generate", PROMPT, "-c", "8"], &["prompt: ", "shorten it"]),
+        (&["generate", PROMPT, "-c", "99999999"], &["--max-model-len", "65536"]),
+        (&["generate", PROMPT, "-n", "0"], &["max_tokens", "at least 1"]),
+        (&["generate", PROMPT, "--top-p", "2"], &["top_p", "2"]),
+        (&["generate", PROMPT, "--top-k", "-2"], &["top_k", "-2"]),
+        (&["generate", PROMPT, "--temp", "NaN"], &["temperature", "NaN"]),
+        (&["generate", PROMPT, "--draft-max", "6"], &["6", "0 to 5"]),
+        (&["generate", PROMPT, "--speculative-config", "{\"x\":1}"], &["x", "known:"]),
+        (&["generate", PROMPT, "--max-num-batched-tokens", "0"], &["--max-num-batched-tokens"]),
+        (&["generate", PROMPT, "--model", "v4.1-flash"], &["v4.1-flash", "without weights"]),
+        (&["generate", PROMPT, "--device", "reference:0,1,2"], &["not divisible by 3 ranks"]),
+    ] {
+        let finished = tandem(arguments);
+        assert_eq!(finished.output, "", "{arguments:?}");
+        finished.refused(2, parts);
+    }
+}
+
+#[test]
+fn weights_that_are_no_numbers_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_demo(folder.path());
+    let shard =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| {
+            let bytes = fs::read(path).unwrap();
+            path.extension().is_some_and(|name| name == "safetensors")
+                && tensor_start(&bytes, "norm.weight").is_some()
+        });
+    let shard = shard.unwrap();
+    let mut bytes = fs::read(&shard).unwrap();
+    let start = tensor_start(&bytes, "norm.weight").unwrap();
+    bytes[start..start + 2].copy_from_slice(&[0xC0, 0x7F]);
+    fs::write(&shard, bytes).unwrap();
+    let finished = tandem(&["generate", PROMPT, "--model", folder.path().to_str().unwrap()]);
+    assert_eq!(finished.output, "");
+    finished.refused(2, &["norm.weight", "NaN weights", "fetch it again"]);
+}
+
+fn copy_demo(to: &Path) {
+    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/demo")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+/// The first byte of a tensor in a shard.
+fn tensor_start(shard: &[u8], name: &str) -> Option<usize> {
+    let header_bytes = u64::from_le_bytes(shard.get(..8)?.try_into().ok()?) as usize;
+    let header: serde_json::Value = serde_json::from_slice(shard.get(8..8 + header_bytes)?).ok()?;
+    let start = header.get(name)?.get("data_offsets")?.get(0)?.as_u64()?;
+    Some(8 + header_bytes + start as usize)
+}
+
+#[test]
+fn a_conversation_has_a_memory_that_can_be_reset() {
+    let chat = ["chat", "--temp", "0", "-n", "12", "--system-prompt", "Speak of the sea."];
+    let answers = |input: &str| {
+        let finished = tandem_with_input(&chat, input.as_bytes());
+        assert_eq!(finished.code, 0, "{}", finished.errors);
+        finished.output
+    };
+    let first = answers("Who are you?\n/exit\nnever read\n");
+    assert!(!first.trim().is_empty());
+    assert_eq!(answers("Who are you?\n"), first);
+    assert_eq!(answers("Who are you?\n/reset\n\nWho are you?\n"), format!("{first}{first}"));
+    let twice = answers("Who are you?\nWho are you?\n");
+    assert!(twice.starts_with(&first) && twice != format!("{first}{first}"), "{twice}");
+    let other = tandem_with_input(&chat[..5], b"Who are you?\n");
+    assert_ne!(other.output, first, "without the system prompt");
+}
+
+#[test]
+fn thinking_is_shown_apart() {
+    let chat = ["chat", "--temp", "0", "-n", "12", "--thinking", "on"];
+    let finished = tandem_with_input(&chat, b"Hello\n/no\n");
+    assert!(finished.output.starts_with("<think>\n"), "{}", finished.output);
+    assert!(finished.output.ends_with("\n</think>\n\n"), "{}", finished.output);
+    assert!(finished.errors.contains("error: no command /no; /help lists them"));
+    let quiet = tandem_with_input(&["chat", "--temp", "0", "-n", "12"], b"Hello\n");
+    assert!(!quiet.output.contains("<think>"), "{}", quiet.output);
+}
+
+#[test]
+fn a_message_that_leaves_no_room_is_refused() {
+    tandem_with_input(&["chat", "-c", "16"], PROMPT.as_bytes())
+        .refused(2, &["prompt", "shorten it"]);
+}
+
+#[test]
+fn ctrl_c_stops_the_answer_and_not_the_program() {
+    let mut chat = Command::new(env!("CARGO_BIN_EXE_tandem"))
+        .args(["chat", "--temp", "0", "-n", "60000"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = chat.stdin.take().unwrap();
+    let mut output = chat.stdout.take().unwrap();
+    input.write_all(b"Who are you?\n").unwrap();
+    // The answer has begun when its first byte is here.
+    output.read_exact(&mut [0]).unwrap();
+    let kill = Command::new("kill").args(["-INT", &chat.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let mut errors = BufReader::new(chat.stderr.take().unwrap());
+    let drained = std::thread::spawn(move || output.read_to_end(&mut Vec::new()).unwrap());
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    assert_eq!(line, "[stopped]\n");
+    input.write_all(b"/exit\n").unwrap();
+    assert_eq!(chat.wait().unwrap().code(), Some(0));
+    drained.join().unwrap();
+}
+
+#[test]
+fn a_bench_prints_its_figures_and_judges_bounds() {
+    let small = ["bench", "-p", "40", "-n", "8", "-r", "1"];
+    let text = tandem(&small).ok();
+    for (name, unit) in [
+        ("ready", " ms"),
+        ("prefill", " tokens/s"),
+        ("decode", " tokens/s"),
+        ("decode, drafts", "drafts stood"),
+        ("resident", " MB"),
+    ] {
+        let found = text.lines().any(|line| line.starts_with(name) && line.contains(unit));
+        assert!(found, "{name} in\n{text}");
+    }
+    let missed =
+        tandem(&[&small[..], &["--min-decode", "1e12", "--max-resident", "1e12"]].concat());
+    assert_eq!((missed.code, missed.errors.as_str()), (1, ""));
+    assert!(missed.output.contains("at least 1000000000000: MISSED"), "{}", missed.output);
+    assert!(missed.output.contains("at most 1000000000000: kept"), "{}", missed.output);
+}

@@ -1,0 +1,55 @@
+//! The server from outside: it starts, answers, and stops when asked.
+
+mod tandem;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+
+use tandem::tandem;
+
+/// One request on a connection of its own; answers status and body.
+fn ask(address: &str, request: &str, body: &str) -> (u16, String) {
+    let mut connection = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    let head = format!("{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    let kind = "Content-Type: application/json\r\n";
+    write!(connection, "{head}{kind}Content-Length: {length}\r\n\r\n{body}").unwrap();
+    let mut text = String::new();
+    connection.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[test]
+fn a_server_answers_until_it_is_asked_to_stop() {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_tandem"))
+        .args(["serve", "--port", "0", "--served-model-name", "whale"])
+        .args(["--tool-call-parser", "deepseek_v41", "--enable-auto-tool-choice"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("serving whale on http://").unwrap().to_owned();
+    assert_eq!(ask(&address, "GET /health", "").0, 200);
+    let body = r#"{"model": "whale", "prompt": "Call me", "max_tokens": 4, "temperature": 0}"#;
+    let (status, body) = ask(&address, "POST /v1/completions", body);
+    assert_eq!(status, 200, "{body}");
+    let reply: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let text = reply["choices"][0]["text"].as_str().unwrap();
+    assert_eq!(text, tandem(&["generate", "Call me", "-n", "4", "--temp", "0"]).ok());
+    let kill = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_port_in_use_is_refused_before_loading() {
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    tandem(&["serve", "--port", &port]).refused(2, &["--port", &port, "choose another"]);
+    tandem(&["serve", "--port", "70000"]).refused(2, &["--port", "70000"]);
+    tandem(&["serve", "--reasoning-parser", "qwen3"]).refused(2, &["qwen3", "deepseek_v41"]);
+    tandem(&["serve", "/no/such"]).refused(2, &["/no/such", "folder"]);
+}
