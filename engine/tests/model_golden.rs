@@ -141,6 +141,36 @@ fn captures_of_one_token_are_the_golden_ones() {
 }
 
 #[test]
+fn draft_tokens_and_confidences_are_the_golden_ones() {
+    let file = golden("single_token");
+    let bench = Bench::new(&RefDevice::new(), limits(64));
+    let drafted = draft(&bench, &file);
+    let drafter = bench.model.drafter().unwrap();
+    let integers = |name| file.integers(name).unwrap().unwrap().values;
+    let (tokens, mut token) = (integers("draft_tokens"), integers("greedy")[0]);
+    let logits = file.reals("draft_logits").unwrap().unwrap();
+    let confidence = file.reals("draft_confidence_logits").unwrap().unwrap().values;
+    let previous = bench.scratch.layers.block.moe.expert.join_last().unwrap();
+    let (previous, y) = (previous.rows(0..1).unwrap(), &bench.scratch.output_pre);
+    let y = y.join_last().unwrap().rows(0..1).unwrap();
+    for place in 0..tokens.len() {
+        let row = place as u64..place as u64 + 1;
+        bench.write_i32s(&previous, &[token]);
+        let slot = drafted.logits.rows(row.clone()).unwrap();
+        drafter.bias(bench.lane(), &previous, &slot).unwrap();
+        let found = bench.f32s(&slot);
+        assert!(relative(&found, logits.at(place)) <= 5e-3, "place {place}");
+        let best = (0..found.len()).max_by(|a, b| found[*a].total_cmp(&found[*b])).unwrap();
+        assert_eq!(best as i32, tokens[place], "place {place}");
+        let hidden = drafted.hidden.rows(row).unwrap();
+        drafter.confidence(bench.lane(), &hidden, &previous, &y).unwrap();
+        let z = bench.f32s(&y)[0];
+        assert!((z - confidence[place]).abs() <= 1e-2, "place {place}: {z}");
+        token = tokens[place];
+    }
+}
+
+#[test]
 fn scores_in_pieces_select_the_same_entries() {
     let ids = golden("text_300").ids().unwrap().values;
     let device = RefDevice::new();
