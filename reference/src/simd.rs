@@ -12,8 +12,24 @@ pub fn vectorised<R>(f: impl FnOnce() -> R) -> R {
 /// Four dot products against one `x`, each in the order of [`crate::sum::dot`].
 #[inline(always)]
 pub fn dot4(x: &[f32], w: [&[f32]; 4]) -> [f64; 4] {
-    // One after the other: with all 32 lanes of four at once, the compiler keeps them in memory.
-    w.map(|w| dot(x, w))
+    pulp::Arch::new().dispatch(Dot4 { x, w })
+}
+
+/// [`dot4`] as an operation: unlike a closure, it is inlined into the dispatched function for sure,
+/// and so is compiled for its vector unit.
+struct Dot4<'a> {
+    x: &'a [f32],
+    w: [&'a [f32]; 4],
+}
+
+impl pulp::WithSimd for Dot4<'_> {
+    type Output = [f64; 4];
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> [f64; 4] {
+        let [a, b, c, d] = self.w;
+        // One after the other: with all 32 lanes of four at once, the compiler keeps them in memory.
+        [dot(self.x, a), dot(self.x, b), dot(self.x, c), dot(self.x, d)]
+    }
 }
 
 #[cfg(test)]
