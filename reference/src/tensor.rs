@@ -92,7 +92,8 @@ impl<'a> Tensor<'a> {
             }
         }
         Cow::Owned(match self.enc {
-            Enc::Plain(Elem::Bf16) => self.codes[r * self.stride * 2..][..cols * 2]
+            Enc::Plain(Elem::Bf16) if self.form == Form32::Encoded => self.codes
+                [r * self.stride * 2..][..cols * 2]
                 .as_chunks::<2>()
                 .0
                 .iter()
