@@ -124,14 +124,12 @@ fn part(
     let mut products = vec![0.0; group.len() * width];
     for n in (0..width).step_by(4) {
         let rows = [0, 1, 2, 3].map(|i| weight.row(first + (n + i).min(width - 1)));
-        simd::vectorised(|| {
-            let w = [&*rows[0], &*rows[1], &*rows[2], &*rows[3]];
-            for (slot, to) in group.iter().zip(products.chunks_exact_mut(width)) {
-                for (to, value) in to[n..].iter_mut().zip(simd::dot4(x(*slot), w)) {
-                    *to = value;
-                }
+        let w = [&*rows[0], &*rows[1], &*rows[2], &*rows[3]];
+        for (slot, to) in group.iter().zip(products.chunks_exact_mut(width)) {
+            for (to, value) in to[n..].iter_mut().zip(simd::dot4(x(*slot), w)) {
+                *to = value;
             }
-        });
+        }
     }
     products
 }

@@ -24,12 +24,10 @@ fn blocked(d: &Markov, io: Host<'_, Markov>) {
     let items: Vec<_> = sums.chunks_mut(count.max(1)).enumerate().collect();
     threads::each(items, 4 * d.rank as usize * count, |(block, sums)| {
         let w = [0, 1, 2, 3].map(|i| head.row((4 * block + i).min(vocab - 1)));
-        simd::vectorised(|| {
-            let w = [&*w[0], &*w[1], &*w[2], &*w[3]];
-            for (four, (_, x)) in sums.iter_mut().zip(&rows) {
-                *four = simd::dot4(x, w);
-            }
-        });
+        let w = [&*w[0], &*w[1], &*w[2], &*w[3]];
+        for (four, (_, x)) in sums.iter_mut().zip(&rows) {
+            *four = simd::dot4(x, w);
+        }
     });
     let mut split = logits.split_rows();
     for (i, (t, _)) in rows.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Card of [`DenseAttention`].
 
 use crate::tensor_mut::encode_row;
-use crate::{Card, Choices, Compute, Context, Host, Tensor, Tolerance, simd, sum, threads};
+use crate::{Card, Choices, Compute, Context, Host, Tensor, Tolerance, sum, threads};
 use crate::{blocked_row, scalar_row};
 use std::borrow::Cow;
 use tandem_hal::num::bf16;
@@ -87,6 +87,20 @@ impl<'a> Picture<'a> {
     }
 }
 
+/// [`Picture::attend`] as an operation, compiled for the vector unit it is dispatched to.
+struct Attend<'a> {
+    picture: &'a Picture<'a>,
+    q: &'a [f32],
+}
+
+impl pulp::WithSimd for Attend<'_> {
+    type Output = Vec<f64>;
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Vec<f64> {
+        self.picture.attend(self.q)
+    }
+}
+
 /// An ulp of fp32.
 const GAMMA: f64 = f32::EPSILON as f64;
 
@@ -119,7 +133,8 @@ impl Card for DenseAttention {
                     let operations = 2 * k.rows() * q.cols();
                     threads::each(y.split_rows(), operations, |(t, bytes)| {
                         let row = q.row(t);
-                        let values = simd::vectorised(|| picture.attend(&row));
+                        let attend = Attend { picture: &picture, q: &row };
+                        let values = pulp::Arch::new().dispatch(attend);
                         encode_row(enc, bytes, &values);
                     });
                     Ok(())
