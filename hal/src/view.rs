@@ -136,8 +136,10 @@ impl View {
         let overflow = || bad("shape", "size overflows 64 bits");
         let (codes, scale_bytes) = Self::size(enc, shape).ok_or_else(overflow)?;
         let end = offset.checked_add(codes).ok_or_else(overflow)?;
-        let scales = end.checked_next_multiple_of(ALIGN).ok_or_else(overflow)?;
-        let last = if scale_bytes == 0 { end } else { scales + scale_bytes };
+        // Without scales their empty span stays inside the reservation.
+        let aligned = end.checked_next_multiple_of(ALIGN).ok_or_else(overflow)?;
+        let scales = if scale_bytes == 0 { end } else { aligned };
+        let last = scales.checked_add(scale_bytes).ok_or_else(overflow)?;
         if last > alloc.bytes {
             let why = format!("ends at byte {last} of {} for {}", alloc.bytes, alloc.purpose);
             return Err(bad("shape", why));
