@@ -82,15 +82,7 @@ impl<D: Card> Run for Chosen<D> {
 fn reborrow<'a>(slot: &'a mut Slot<Tensor<'_>, TensorMut<'_>>) -> Slot<Tensor<'a>, TensorMut<'a>> {
     match slot {
         Slot::In(t) => Slot::In(t.clone()),
-        Slot::Out(t) => Slot::Out(TensorMut {
-            enc: t.enc,
-            shape: t.shape,
-            stride: t.stride,
-            codes: t.codes,
-            scales: t.scales,
-            magnitude: t.magnitude.as_deref_mut(),
-            exact: t.exact.as_deref_mut(),
-        }),
+        Slot::Out(t) => Slot::Out(t.reborrow()),
     }
 }
 

@@ -81,10 +81,28 @@ impl<'a> Tensor<'a> {
         self.shape().contains(&0)
     }
 
+    /// Codes from the first row to the last, gaps between rows included, and scales.
+    pub fn bytes(&self) -> (&'a [u8], &'a [u8]) {
+        (self.codes, self.scales)
+    }
+    /// Codes and scales without gaps between rows.
+    pub fn to_dense(&self) -> (Vec<u8>, Vec<u8>) {
+        let bits = self.enc.unit_bits() as usize;
+        let (step, len) = (self.stride * bits / 8, self.cols() * bits / 8);
+        if self.is_empty() || self.stride == self.cols() || step == 0 {
+            return (self.codes.to_vec(), self.scales.to_vec());
+        }
+        let rows = self.codes.chunks(step).take(self.rows());
+        (rows.flat_map(|row| &row[..len]).copied().collect(), self.scales.to_vec())
+    }
+
     /// Row `r` as f32: codes times scales; every finite product is exact or rounded once.
     #[inline(always)]
     pub fn row(&self, r: usize) -> Cow<'a, [f32]> {
         let cols = self.cols();
+        if cols == 0 {
+            return Cow::Borrowed(&[]);
+        }
         if self.form == Form32::Expanded || self.enc == Enc::F32 {
             let bytes = &self.codes[self.float_offset(r)..][..cols * 4];
             if let Ok(floats) = bytemuck::try_cast_slice(bytes) {

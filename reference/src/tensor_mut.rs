@@ -41,6 +41,24 @@ impl<'a> TensorMut<'a> {
         self
     }
 
+    /// The same tensor for a shorter time.
+    pub fn reborrow(&mut self) -> TensorMut<'_> {
+        TensorMut {
+            enc: self.enc,
+            shape: self.shape,
+            stride: self.stride,
+            codes: self.codes,
+            scales: self.scales,
+            magnitude: self.magnitude.as_deref_mut(),
+            exact: self.exact.as_deref_mut(),
+        }
+    }
+
+    /// Codes from the first row to the last, gaps between rows included, and scales.
+    pub fn bytes_mut(&mut self) -> (&mut [u8], &mut [u8]) {
+        (self.codes, self.scales)
+    }
+
     /// The same tensor, to read.
     pub fn read(&self) -> Tensor<'_> {
         Tensor {
@@ -201,6 +219,8 @@ impl ScaledRow<'_> {
 
 fn row_bytes(enc: Enc, start: usize, len: usize) -> std::ops::Range<usize> {
     let bytes = enc.unit_bits() as usize / 8;
+    // A row without columns has no place of its own when rows are apart.
+    let start = if len == 0 { 0 } else { start };
     start * bytes..(start + len) * bytes
 }
 
