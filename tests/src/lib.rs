@@ -1,1 +1,4 @@
 //! Shared code of the test programs.
+
+pub mod conformance;
+pub mod faulty;

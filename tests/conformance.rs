@@ -1,0 +1,60 @@
+//! The conformance suite as a test program.
+//!
+//! `cargo test -p tandem-tests --test conformance -- [filter] [--seed N] [--cases N] [--case LINE]`
+
+use libtest_mimic::Arguments;
+use std::{
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tandem_tests::{
+    conformance::{
+        arguments::settings,
+        lane::Lane,
+        suite::{Outcome, Suite},
+        xfail,
+    },
+    faulty,
+};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args();
+    let program = arguments.next().unwrap_or_default();
+    let parsed = settings(arguments, |name| std::env::var(name).ok());
+    let expected = xfail::List::parse(include_str!("xfail.toml"));
+    let ((settings, rest), expected) = match (parsed, expected) {
+        (Ok(parsed), Ok(expected)) => (parsed, Arc::new(expected)),
+        (Err(why), _) | (_, Err(why)) => {
+            eprintln!("conformance: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    let arguments = Arguments::from_iter(std::iter::once(program).chain(rest));
+    let outcome = Arc::new(Mutex::new(Outcome::default()));
+    let suite = Suite { settings, expected, outcome: outcome.clone() };
+    let (lanes, skipped) = Lane::all();
+    let mut trials: Vec<_> = lanes.iter().flat_map(|lane| suite.trials(lane)).collect();
+    if suite.settings.case.is_none() {
+        trials.extend(faulty::trial::trials(&suite.settings));
+    }
+    let listing = arguments.list;
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if listing {
+        return ExitCode::SUCCESS;
+    }
+    let outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
+    println!("{}", outcome.summary);
+    for reason in skipped {
+        println!("{reason}");
+    }
+    println!("seed {}, {} drawn cases a row", suite.settings.seed, suite.settings.cases);
+    let passes = outcome.unexpected_passes();
+    for row in &passes {
+        println!("{row} is expected to fail and passes: take it out of tests/xfail.toml");
+    }
+    if conclusion.has_failed() || !passes.is_empty() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}

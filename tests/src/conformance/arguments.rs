@@ -1,0 +1,90 @@
+//! The suite's own arguments; all others are those of the standard harness.
+
+use super::case::Case;
+
+/// Seed of a run that names none, so that two runs of one tree test the same.
+const SEED: u64 = 20_261_129;
+/// Drawn cases a row.
+const CASES: u32 = 6;
+
+/// How a run is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Where random numbers start: `--seed`, or `TANDEM_SEED`.
+    pub seed: u64,
+    /// Drawn cases a row: `--cases`, or `TANDEM_CASES`.
+    pub cases: u32,
+    /// The one case to run: `--case '<descriptor line> <extents line>'`.
+    pub case: Option<Case>,
+}
+
+/// Take the suite's arguments out of the command line.
+///
+/// # Errors
+/// Which argument is wrong, and how it is given.
+pub fn settings(
+    arguments: impl Iterator<Item = String>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<(Settings, Vec<String>), String> {
+    let (mut seed, mut cases) = (variable("TANDEM_SEED"), variable("TANDEM_CASES"));
+    let (mut line, mut rest) = (None, vec![]);
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name.to_string(), Some(value.to_string())),
+            None => (argument.clone(), None),
+        };
+        let target = match name.as_str() {
+            "--seed" => &mut seed,
+            "--cases" => &mut cases,
+            "--case" => &mut line,
+            _ => {
+                rest.push(argument);
+                continue;
+            }
+        };
+        *target = Some(value.or_else(|| arguments.next()).ok_or(format!("{name} needs a value"))?);
+    }
+    let number = |name: &str, text: Option<String>, default: u64| {
+        let text = text.unwrap_or_else(|| default.to_string());
+        text.parse::<u64>().map_err(|_| format!("{name} takes a number, not '{text}'"))
+    };
+    let seed = number("--seed", seed, SEED)?;
+    let cases = number("--cases", cases, u64::from(CASES))?;
+    let cases = u32::try_from(cases).map_err(|_| format!("--cases {cases} is too many"))?;
+    let case = line.map(|line| Case::parse(&line, seed)).transpose()?;
+    Ok((Settings { seed, cases, case }, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<(Settings, Vec<String>), String> {
+        let arguments = arguments.iter().map(ToString::to_string);
+        settings(arguments, |name| (name == "TANDEM_CASES").then(|| "3".into()))
+    }
+
+    #[test]
+    fn own_arguments_leave_the_rest() {
+        let (settings, rest) = parse(&[
+            "gemm",
+            "--seed=7",
+            "--exact",
+            "--case",
+            "quant.cast{to=e4m3fn/ue8m0/1x32,width=32} {tokens=2}",
+        ])
+        .expect("well formed");
+        assert_eq!((settings.seed, settings.cases), (7, 3));
+        assert_eq!(rest, ["gemm", "--exact"]);
+        let case = settings.case.expect("given");
+        assert_eq!((case.op.id(), case.seed), ("quant.cast", 7));
+    }
+
+    #[test]
+    fn bad_arguments_are_named() {
+        assert!(parse(&["--seed", "x"]).expect_err("no number").contains("--seed"));
+        assert!(parse(&["--cases"]).expect_err("no value").contains("--cases"));
+        assert!(parse(&["--case", "gemm"]).is_err());
+    }
+}
