@@ -92,7 +92,14 @@ impl RowTest {
         let facts = operator::facts(&case.op);
         let ranks = operator::ranks(&case.op);
         let want = Want { numerics: Numerics::Free, limits: case.extents };
-        let (forced, free) = (self.devices(ranks, Some(self.row))?, self.devices(ranks, None)?);
+        let forced = match self.devices(ranks, Some(self.row)) {
+            // A host with fewer boards than ranks takes the smaller groups only.
+            Err(Error::NoDevice { reason, .. }) if ranks > 1 => {
+                return Ok(Verdict { refused: Some(reason), ..Verdict::default() });
+            }
+            devices => devices?,
+        };
+        let free = self.devices(ranks, None)?;
         let candidates = forced[0].candidates(&case.op, &want);
         let Some(Candidate { numerics, bits, verdict, .. }) = named(&candidates, self.row) else {
             let reason = format!("there is no row {}", self.row);

@@ -104,14 +104,14 @@ impl Suite {
         };
         let mut trials = vec![];
         for row in rows {
-            let test = Arc::new(RowTest::new(lane.clone(), *entry, row));
             for kind in [Kind::Edges, Kind::Drawn, Kind::Large] {
                 // One large lane is enough, and one case is no kind.
                 let once = kind == Kind::Edges || self.settings.case.is_none();
                 if (kind == Kind::Large && lane.packed_only) || !once {
                     continue;
                 }
-                let (suite, test) = (self.clone(), test.clone());
+                // Trials run at once, and a group takes one collective at a time: each has its own.
+                let (suite, test) = (self.clone(), RowTest::new(lane.clone(), *entry, row));
                 let name = format!("{prefix}/{row}/{}", kind.name());
                 let label = name.clone();
                 trials.push(Trial::test(name, move || suite.run(&test, kind, &label)));

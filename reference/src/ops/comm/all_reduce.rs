@@ -4,9 +4,8 @@ use super::exchange::exchange;
 use crate::{Card, Choices, Context, Host, Tolerance};
 use tandem_hal::{AllReduce, AllReduceIo, Extents, Operator, Result, Sym};
 
-/// Alone; groups of more ranks are several devices, which their own tests open.
-fn case(width: u64, tokens: u64) -> (AllReduce, Extents) {
-    (AllReduce { width, ranks: 1 }, Extents::of(&[(Sym::Tokens, tokens)]))
+fn case(ranks: u64, width: u64, tokens: u64) -> (AllReduce, Extents) {
+    (AllReduce { width, ranks }, Extents::of(&[(Sym::Tokens, tokens)]))
 }
 
 impl Card for AllReduce {
@@ -33,11 +32,12 @@ impl Card for AllReduce {
     }
 
     fn draw(choices: &mut dyn Choices) -> (Self, Extents) {
-        case(choices.pick(&[1, 7, 32, 100]), choices.between(0, 9))
+        let ranks = choices.between(1, 4);
+        case(ranks, choices.pick(&[1, 7, 32, 100]), choices.between(0, 9))
     }
 
     fn edges() -> Vec<(Self, Extents)> {
-        vec![case(1, 1), case(64, 0), case(257, 5)]
+        vec![case(1, 1, 1), case(1, 257, 5), case(2, 64, 0), case(2, 64, 3), case(4, 33, 5)]
     }
 
     fn bench_shapes() -> Vec<(Self, Extents)> {

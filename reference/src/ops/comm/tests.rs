@@ -1,6 +1,6 @@
-//! Collectives of several ranks, and the rows against each other.
+//! Collectives of several ranks.
 
-use crate::buffer::{Buffer, draws_agree, edges_agree};
+use crate::buffer::Buffer;
 use crate::{Card, Context, Group};
 use std::time::Duration;
 use tandem_hal::{AllGather, AllGatherIo, AllReduce, AllReduceIo, Enc, Error, Result};
@@ -74,12 +74,4 @@ fn c028_ranks_without_rows_take_part() {
 fn a_group_of_another_size_is_refused() {
     let results = on_all(2, |c| gather(&own(c.group.rank(), 1), 3, c));
     assert!(results.iter().all(|r| matches!(r, Err(Error::BadDescriptor { .. }))));
-}
-
-#[test]
-fn rows_of_every_operator_agree() {
-    edges_agree::<AllReduce>();
-    draws_agree::<AllReduce>(10);
-    edges_agree::<AllGather>();
-    draws_agree::<AllGather>(10);
 }
