@@ -5,8 +5,9 @@
 //! `g = sigmoid(copysign(sqrt(max(|d|, 1e-6)), d))`; `h_s <- bf(h_s + g value)`.
 //!
 //! Rows whose mask is set are left untouched (selected, not multiplied by zero).
-//! Roundings: fp32 (f64 in the reference, a sum beyond f32 is infinite), one to bf16. The sign of zero counts: d = +0 gives
-//! 0.50025, -0 gives 0.49975. NaN stays in its row and stream; a NaN value reaches every stream of
+//! Roundings: sums and gate fp32-class (f64 in the reference, a sum beyond f32 is infinite), the gate
+//! rounded to fp32, product and addition in fp32 steps, one to bf16. The sign of zero counts: d = +0
+//! gives 0.50025, -0 gives 0.49975. NaN stays in its row and stream; a NaN value reaches every stream of
 //! its row. Rows see only themselves. Cost: bytes. Source: Engram 5.4, model report 3.12.
 
 use crate::ops::prelude::*;

@@ -5,7 +5,8 @@
 //! `y[t,c] = bf(Σ_i w_i value_i[c])`, members in order of position.
 //!
 //! A row whose list has a -1 (or an address outside) is not the last of its group: it gives zeros.
-//! Roundings: fp32 (f64 in the reference), one to bf16; the norm that follows is its own operator.
+//! Roundings: weights fp32-class (exponentials and their sum f64 in the reference), rounded to fp32,
+//! products and sums in fp32 steps, one to bf16; the norm that follows is its own operator.
 //! NaN stays in its channel. Rows see only themselves and the entries they name.
 //! Cost: bytes. Used by the ratio-2 compressors; a ratio of 1 needs no pooling. Groups do not
 //! overlap. Source: model report 3.6.

@@ -1,6 +1,6 @@
 //! `mhc.collapse`: one vector from the streams, `x[t] = bf(Σ_s pre[t,s] h[t,s])`.
 //!
-//! Roundings: fp32 sum in stream order (f64 in the reference), one to bf16. NaN stays in its row.
+//! Roundings: products and sums in fp32 steps in stream order, one to bf16. NaN stays in its row.
 //! Rows see only themselves. The mix is the one handed down from the sub-layer before: the
 //! model's single-pass mixing uses `pre` one sub-layer late. Source: model report 3.3, 3.4.
 

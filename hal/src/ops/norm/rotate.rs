@@ -16,8 +16,8 @@
 //!
 //! Roundings: the angle is one fp32 product (at a million tokens a more exact angle is a different
 //! rotation); sine and cosine of that angle with full argument reduction, rounded to fp32; the
-//! result once to bf16. Rows with a negative position are left as they are. Rows see only
-//! themselves. Dims before the last `rotary` are untouched.
+//! products and their sum in fp32 steps, the result once to bf16. Rows with a negative position are
+//! left as they are. Rows see only themselves. Dims before the last `rotary` are untouched.
 //! Used on queries, window and compressed keys, index queries and keys, and (inverse) on the
 //! attention output. Source: model report 3.1, P10.
 

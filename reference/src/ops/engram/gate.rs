@@ -85,7 +85,7 @@ fn added(
             #[inline(always)]
             || gate(stream.similarity(eps)),
         );
-        h.iter().zip(value).map(|(h, v)| f64::from(*h) + g * f64::from(*v)).collect()
+        h.iter().zip(value).map(|(h, v)| f64::from(h + g as f32 * v)).collect()
     };
     Some(streams.map(one).collect())
 }

@@ -27,8 +27,9 @@ fn pool(group: Option<Vec<Vec<f32>>>, width: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut y, mut magnitudes) = (vec![0.0; width], vec![0.0; width]);
     for (member, row) in group.iter().zip(&terms) {
         for c in 0..width {
-            let term = row[c] / sums[c] * f64::from(member[c]);
-            y[c] += term;
+            // fp32 steps, but for the exponentials and their sum.
+            let term = f64::from((row[c] / sums[c]) as f32 * member[c]);
+            y[c] = f64::from((y[c] + term) as f32);
             // The error of an exponential grows with its argument, until nothing is left of it.
             let below = (largest[c] - f64::from(member[width + c])).min(1000.0);
             magnitudes[c] += term.abs() * (1.0 + below);

@@ -7,13 +7,13 @@ use crate::{
 };
 use tandem_hal::{Extents, MhcCollapse, MhcCollapseIo, Result, Row, Sym};
 
-/// `Σ_s pre[s] h[s]` of one token in stream order, before its rounding.
+/// `Σ_s pre[s] h[s]` of one token in stream order, in fp32 steps, before its rounding.
 #[inline(always)]
 pub(super) fn collapse(streams: &[f32], pre: &[f32], y: &mut [f64]) {
     y.fill(0.0);
     for (h, p) in streams.chunks_exact(y.len()).zip(pre) {
         for (y, h) in y.iter_mut().zip(h) {
-            *y += f64::from(*p) * f64::from(*h);
+            *y = f64::from(*y as f32 + p * h);
         }
     }
 }

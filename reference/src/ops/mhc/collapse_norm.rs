@@ -2,7 +2,7 @@
 
 use super::collapse::{self, collapse};
 use super::streams::side_by_side;
-use crate::ops::norm::rms::{normalise, root, rounded};
+use crate::ops::norm::rms::{normalise, rounded, rstd};
 use crate::{
     Card, Choices, Compute, Context, Host, Tolerance, blocked_row, scalar_row, simd,
     tensor_mut::encode_row, threads,
@@ -30,9 +30,9 @@ const GAMMA: f64 = 1.0 / 128.0;
 /// What the bound of `y` is stated in: `|y|` once for its own `x` and once for the root, and what
 /// the roundings within the collapse may move it by where its terms cancel.
 fn magnitudes(d: &MhcCollapseNorm, x: &[f32], weight: &[f32], terms: &[f64]) -> Vec<f64> {
-    let (root, share) = (root(x, d.eps), collapse::gamma(d.streams) / GAMMA);
+    let (rstd, share) = (f64::from(rstd(x, d.eps)), collapse::gamma(d.streams) / GAMMA);
     let of = |((x, w), term): ((&f32, &f32), &f64)| {
-        f64::from(w.abs()) / root * (2.0 * f64::from(x.abs()) + share * term)
+        f64::from(w.abs()) * rstd * (2.0 * f64::from(x.abs()) + share * term)
     };
     x.iter().zip(weight).zip(terms).map(of).collect()
 }

@@ -12,11 +12,11 @@ use tandem_hal::{Extents, MhcExpand, MhcExpandIo, Result, Row, Sym};
 #[inline(always)]
 fn expand(x: &[f32], residual: &[f32], post: f32, comb: impl Iterator<Item = f32>, y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
-        *y = f64::from(post) * f64::from(*x);
+        *y = f64::from(post * x);
     }
     for (h, c) in residual.chunks_exact(y.len()).zip(comb) {
         for (y, h) in y.iter_mut().zip(h) {
-            *y += f64::from(c) * f64::from(*h);
+            *y = f64::from(*y as f32 + c * h);
         }
     }
 }

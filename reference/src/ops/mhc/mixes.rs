@@ -41,9 +41,9 @@ impl<'a> Mixer<'a> {
     /// Pre, post and comb of one token, in this order; `to` has one place for each coefficient.
     #[inline(always)]
     fn mix(&self, v: &[f32], to: &mut [f64]) {
-        let root = rms::root(v, self.norm_eps);
+        let rstd = f64::from(rms::rstd(v, self.norm_eps));
         for (i, (to, row)) in to.iter_mut().zip(&self.projection).enumerate() {
-            let m = sum::in_f32_range(sum::dot(row, v)) / root;
+            let m = sum::in_f32_range(sum::dot(row, v)) * rstd;
             *to = m * self.scale(i) + f64::from(self.base[i]);
         }
         let (gates, comb) = to.split_at_mut(2 * self.streams);
@@ -58,9 +58,9 @@ impl<'a> Mixer<'a> {
     /// by at most `4 iterations` times what the largest logit does, as each of the two steps of an
     /// iteration is a log-sum-exp, which passes on no more than it gets.
     fn magnitudes(&self, v: &[f32], mixes: &[f64]) -> Vec<f64> {
-        let root = rms::root(v, self.norm_eps);
+        let rstd = f64::from(rms::rstd(v, self.norm_eps));
         let logit = |i: usize| {
-            let product = sum::dot_magnitude(&self.projection[i], v) / root;
+            let product = sum::dot_magnitude(&self.projection[i], v) * rstd;
             2.0 * product * self.scale(i).abs() + f64::from(self.base[i].abs())
         };
         let logits: Vec<f64> = (0..mixes.len()).map(logit).collect();

@@ -6,19 +6,19 @@ use crate::{
 };
 use tandem_hal::{Extents, Real, Result, RmsNorm, RmsNormIo, Row, Sym, num::bf16};
 
-/// `sqrt(mean(x²) + eps)` of one row.
+/// `1 / sqrt(mean(x²) + eps)` of one row: the sum in the fixed order, then fp32 steps.
 #[inline(always)]
-pub(crate) fn root(x: &[f32], eps: Real) -> f64 {
-    let mean = sum::in_f32_range(sum::squares(x)) / x.len() as f64;
-    (mean + f64::from(eps.value())).sqrt()
+pub(crate) fn rstd(x: &[f32], eps: Real) -> f32 {
+    let mean = (sum::in_f32_range(sum::squares(x)) / x.len() as f64) as f32;
+    (1.0 / f64::from(mean + eps.value()).sqrt()) as f32
 }
 
-/// `w (x / sqrt(mean(x²) + eps))` of one row, before its rounding.
+/// `w (x rstd)` of one row in fp32, before its rounding.
 #[inline(always)]
 pub(crate) fn normalise(x: &[f32], weight: &[f32], eps: Real, y: &mut [f64]) {
-    let root = root(x, eps);
+    let rstd = rstd(x, eps);
     for ((y, x), w) in y.iter_mut().zip(x).zip(weight) {
-        *y = f64::from(*w) * (f64::from(*x) / root);
+        *y = f64::from(w * (x * rstd));
     }
 }
 

@@ -70,8 +70,9 @@ fn ramp_ends(rotary: u64, base: f64, yarn: &Yarn) -> (f32, f32) {
 pub(crate) fn rotate(x: &mut [f64], turns: &[Turn]) {
     let start = x.len() - 2 * turns.len();
     for (pair, turn) in x[start..].as_chunks_mut::<2>().0.iter_mut().zip(turns) {
-        let ([a, b], [cos, sin]) = (*pair, turn.map(f64::from));
-        *pair = [a * cos - b * sin, a * sin + b * cos];
+        // The values are bf16, so narrowing is exact; products and sums are fp32 steps.
+        let ([a, b], [cos, sin]) = (pair.map(|v| v as f32), *turn);
+        *pair = [a * cos - b * sin, a * sin + b * cos].map(f64::from);
     }
 }
 
