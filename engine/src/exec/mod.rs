@@ -40,5 +40,6 @@ pub use request::{Request, RequestId};
 pub use row_lists::RowLists;
 pub use runner::Runner;
 pub(crate) use staging::Staging;
+pub use step_buffer::StepBuffer;
 pub use step_lists::{PictureList, StepLists, UpperLists};
 pub use work::Work;

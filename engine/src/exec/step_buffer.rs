@@ -12,7 +12,7 @@ use tandem_hal::{Alloc, Device, Enc, Place, Stream, View};
 
 /// Buffers for the largest step and the largest draft, made once.
 #[derive(Debug)]
-pub(super) struct StepBuffer {
+pub struct StepBuffer {
     step: Staging,
     draft: Staging,
     /// Stands for the entries axis; never read.
@@ -22,11 +22,11 @@ pub(super) struct StepBuffer {
 }
 
 impl StepBuffer {
-    pub(super) fn new(
-        device: &dyn Device,
-        geometry: &Geometry,
-        options: &EngineOptions,
-    ) -> Result<Self> {
+    /// Reserved for the largest step within `options`.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new(device: &dyn Device, geometry: &Geometry, options: &EngineOptions) -> Result<Self> {
         let (window, history) = (geometry.window_tokens, geometry.history_tokens);
         let rows = options.largest_step_tokens();
         let table_pages = options.table_pages(geometry);
@@ -48,7 +48,10 @@ impl StepBuffer {
     }
 
     /// Uploads a step.
-    pub(super) fn upload(&mut self, lists: &StepLists, on: &dyn Stream) -> Result<Batch> {
+    ///
+    /// # Errors
+    /// When it is larger than was reserved for, or the device fails.
+    pub fn upload(&mut self, lists: &StepLists, on: &dyn Stream) -> Result<Batch> {
         self.step.clear();
         let table = self.step.i32(&lists.table, &[lists.sequences, lists.table_pages])?;
         let mut batch = self.rows(&lists.rows, lists, &table)?;
@@ -70,11 +73,10 @@ impl StepBuffer {
     }
 
     /// Uploads a draft.
-    pub(super) fn upload_draft(
-        &mut self,
-        lists: &DraftLists,
-        on: &dyn Stream,
-    ) -> Result<DraftBatch> {
+    ///
+    /// # Errors
+    /// As [`StepBuffer::upload`].
+    pub fn upload_draft(&mut self, lists: &DraftLists, on: &dyn Stream) -> Result<DraftBatch> {
         let (tokens, draft) = (lists.tokens(), &mut self.draft);
         draft.clear();
         let batch = DraftBatch {

@@ -32,6 +32,7 @@ mod rotation;
 pub mod topology;
 #[cfg(feature = "variants")]
 pub mod variant;
+pub mod vision_tower;
 pub mod weights;
 
 pub use caches::{CacheFormats, Caches, Pools, SourceCaches};

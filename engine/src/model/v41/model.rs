@@ -296,7 +296,7 @@ impl Model {
     }
 
     /// Logits of the output rows.
-    fn finish(
+    pub fn finish(
         &self,
         on: Lane<'_>,
         batch: &Batch,
