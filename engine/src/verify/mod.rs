@@ -8,9 +8,17 @@
 //! * [`Figure`] is one measured number with its gate; [`Report`] collects and judges them.
 
 mod compare;
+mod draft;
+mod free;
 mod golden;
+mod pictures;
 mod report;
+mod run;
+mod subject;
+mod teacher;
 
 pub use compare::{equal_share, median, percentile, relative_distance, unequal_share};
 pub use golden::{Array, GoldenFile};
 pub use report::{Figure, Limit, Report};
+pub use run::Run;
+pub use teacher::UNEQUAL_SHARE;
