@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Bench(crate::bench::Options),
     /// Say what fits, byte by byte, before reading any weight
     Plan(crate::plan::Options),
+    /// Compare a device with golden files, layer by layer
+    Verify(crate::verify::Options),
     /// List every operator's kernel rows and which one runs, per device
     Kernels(crate::kernels::Options),
     /// Say what this machine offers and whether the built-in demo is whole

@@ -19,6 +19,7 @@ mod ready;
 mod sampling;
 mod serve;
 mod transcript;
+mod verify;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -45,6 +46,7 @@ fn run(Arguments { common, command }: &Arguments, started: Instant) -> Result<Ex
         Command::Serve(options) => serve::run(common, options),
         Command::Bench(options) => bench::run(common, options, started),
         Command::Plan(options) => plan::run(common, options),
+        Command::Verify(options) => verify::run(common, options),
         Command::Kernels(options) => kernels::run(common, options),
         Command::Doctor => doctor::run(common),
     }

@@ -70,10 +70,8 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     let name = options.served_model_name.clone().unwrap_or(source.name);
     let config = source.config;
     let engine = EngineHandle::spawn(Sequences::new(engine, vec![config.eos_token_id]))?;
-    let model = ServedModel {
-        tokenizer: Arc::new(tokenizer),
-        image_token_id: config.image_token_id,
-    };
+    let model =
+        ServedModel { tokenizer: Arc::new(tokenizer), image_token_id: config.image_token_id };
     console::print(format_args!("serving {name} on http://{address}\n"))?;
     Server::new(engine, model, ServerOptions::new(name)).run_until_signal(listener)?;
     Ok(ExitCode::SUCCESS)
