@@ -44,6 +44,6 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         |read: tandem_engine::weights::Progress| reading.show(read.done_bytes, read.total_bytes);
     let mut note = |name: &str| eprintln!("comparing {name}");
     let report = run.report(&source.config, &recipe, &mut progress, &mut note)?;
-    console::print(&report.to_string())?;
+    console::print(&report)?;
     Ok(if report.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -3,7 +3,7 @@
 //! A request passes through `api` (strict reading of the body, prompt, limits), `admission`
 //! (a place, or 429), `mailbox` (the engine's own thread, never a task of the runtime) and
 //! `answer` (ids to text), and is answered whole or by `sse`. Whoever drops a
-//! [`Generation`](generation::Generation), a handler whose client hung up included, frees what the
+//! [`Generation`], a handler whose client hung up included, frees what the
 //! engine held for it.
 
 mod admission;

@@ -76,7 +76,7 @@ impl TowerWeights {
     /// Reads them onto a device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a text-only model, else as [`load`].
+    /// [`Error::Argument`] for a text-only model, else as [`load()`].
     pub fn load(
         device: &dyn Device,
         config: &Config,
