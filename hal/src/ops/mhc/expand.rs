@@ -2,7 +2,7 @@
 //! `h'[t,k] = bf(post[t,k] x[t] + Σ_j comb[t,j,k] h[t,j])`.
 //!
 //! The first index of `comb` is the source stream; the transposed reading also runs and is wrong.
-//! Roundings: products and sums in fp32 steps, the `post` term first, then sources in order; one to
+//! Roundings: products and sums in fp32 steps, the sources in order, then the `post` term; one to
 //! bf16. NaN stays in its row. Rows see only themselves. Source: model report 3.4.
 
 use crate::ops::prelude::*;

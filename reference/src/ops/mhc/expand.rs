@@ -7,17 +7,19 @@ use crate::{
 };
 use tandem_hal::{Extents, MhcExpand, MhcExpandIo, Result, Row, Sym};
 
-/// One stream of one token: `post x + Σ_j comb[j] h[j]`, sources in order, before its rounding.
+/// One stream of one token: `post x + Σ_j comb[j] h[j]` in fp32 steps, the sources summed in order
+/// first, before its rounding.
 /// `comb` yields the column of the destination stream.
 #[inline(always)]
 fn expand(x: &[f32], residual: &[f32], post: f32, comb: impl Iterator<Item = f32>, y: &mut [f64]) {
-    for (y, x) in y.iter_mut().zip(x) {
-        *y = f64::from(post * x);
-    }
+    y.fill(0.0);
     for (h, c) in residual.chunks_exact(y.len()).zip(comb) {
         for (y, h) in y.iter_mut().zip(h) {
             *y = f64::from(*y as f32 + c * h);
         }
+    }
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = f64::from(post * x + *y as f32);
     }
 }
 
