@@ -17,6 +17,9 @@ pub(crate) struct Limits {
     /// Tokens of one step
     #[arg(long, value_name = "TOKENS", default_value_t = 256)]
     pub(crate) max_num_batched_tokens: u64,
+    /// Part of a device's memory that may be filled, above 0 and up to 1
+    #[arg(long, value_name = "PART", default_value_t = 0.9)]
+    pub(crate) gpu_memory_utilization: f64,
     /// Draft tokens a step, 0 for none; the trained block if left out, but none on the reference
     /// device, where computing a draft costs more than it saves
     #[arg(
@@ -67,6 +70,19 @@ impl Limits {
     /// When drafts of sampled requests stand.
     pub(crate) fn rule(&self) -> Rule {
         self.speculative_config.and_then(|config| config.rule).unwrap_or(Rule::Block)
+    }
+
+    /// Bytes that may be filled of a device with `memory_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a part that is none.
+    pub(crate) fn usable_bytes(&self, memory_bytes: u64) -> Result<u64> {
+        let part = self.gpu_memory_utilization;
+        if part > 0.0 && part <= 1.0 {
+            return Ok((memory_bytes as f64 * part) as u64);
+        }
+        let problem = format!("{part} is not above 0 and up to 1");
+        Err(Error::Argument { argument: "--gpu-memory-utilization".into(), problem })
     }
 
     /// The engine's options for a model that runs `sequences` at once and, unless the user has

@@ -16,6 +16,7 @@ mod model;
 mod plan;
 mod progress;
 mod ready;
+mod rehearsal;
 mod sampling;
 mod serve;
 mod transcript;

@@ -1,22 +1,26 @@
 //! From arguments to an engine that is ready to run.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tandem_engine::Result;
-use tandem_engine::exec::{Engine, Ranks, Runner};
-use tandem_engine::model::v41::{ModelWeights, Resident, names};
+use tandem_engine::exec::{Engine, EngineOptions, Ranks, Runner};
+use tandem_engine::model::v41::{Config, ModelWeights, Resident, names};
 use tandem_engine::text::{Tokenizer, VocabularyMap};
 use tandem_engine::weights::{self, Checkpoint, Share};
-use tandem_hal::Place;
+use tandem_engine::{Error, Result};
+use tandem_hal::{Device, Op, Place, Rule, Want};
 
 use crate::arguments::Common;
 use crate::backends;
 use crate::limits::Limits;
 use crate::model::Source;
 use crate::progress::Progress;
+use crate::rehearsal::Rehearsal;
 
 /// Bytes for the indexer's scores of one step.
 const SCORE_BUDGET_BYTES: u64 = 64 << 20;
+/// More memory than any model needs, and far from the end of 64 bits.
+const BOUNDLESS_BYTES: u64 = 1 << 60;
 /// The architecture of devices that compute on the processor.
 const HOST: &str = "host";
 
@@ -78,28 +82,91 @@ impl Ready {
             }
             None => Vec::new(),
         };
-        let draft = options.draft_tokens > 0;
-        let mut ranks = Vec::with_capacity(devices.len());
-        for (rank, device) in devices.iter().enumerate() {
+        let build = Build { config, map: &map, options: &options, rule: limits.rule() };
+        build.rehearse(&devices, limits)?;
+        let load = |(rank, device): (usize, &Arc<dyn Device>)| {
             let share = Share::new(rank as u64, devices.len() as u64)?;
-            let from =
-                weights::Source { checkpoint: Some(&checkpoint), share, tables: Place::Device };
-            let mut progress = Progress::new("loading weights");
-            let mut show = |p: weights::Progress| progress.show(p.done_bytes, p.total_bytes);
-            let device_weights =
-                ModelWeights::load(device.as_ref(), config, (&map, draft), &from, &mut show)?;
-            let resident = Resident::new(
-                device.as_ref(),
-                config,
-                device_weights,
-                &options,
-                SCORE_BUDGET_BYTES,
-            )?;
-            ranks.push(Runner::new(device, resident, &options, limits.rule())?);
-        }
+            build.on(device, share, Some(&checkpoint))
+        };
+        let ranks = devices.iter().enumerate().map(load).collect::<Result<_>>()?;
         let engine = Engine::new(Ranks::new(ranks), options)?;
         Ok(Self { source, tokenizer, engine })
     }
+}
+
+/// How a model is put on a device.
+struct Build<'a> {
+    config: &'a Config,
+    /// Compressed id of each token id; empty without n-gram memory.
+    map: &'a [i32],
+    options: &'a EngineOptions,
+    rule: Rule,
+}
+
+impl Build<'_> {
+    /// Reads the weights of a rank, or leaves them unspecified, and plans every launch.
+    fn on(
+        &self,
+        device: &Arc<dyn Device>,
+        share: Share,
+        checkpoint: Option<&Checkpoint>,
+    ) -> Result<Runner<Resident>> {
+        let Self { config, map, options, rule } = *self;
+        let source = weights::Source { checkpoint, share, tables: Place::Device };
+        let mut progress = Progress::new("loading weights");
+        let mut show = |p: weights::Progress| progress.show(p.done_bytes, p.total_bytes);
+        let draft = options.draft_tokens > 0;
+        let weights =
+            ModelWeights::load(device.as_ref(), config, (map, draft), &source, &mut show)?;
+        let budget = SCORE_BUDGET_BYTES;
+        let resident = Resident::new(device.as_ref(), config, weights, options, budget)?;
+        Runner::new(device, resident, options, rule)
+    }
+
+    /// All of it but the weights: what does not fit or has no kernel is known before any is read.
+    fn rehearse(&self, devices: &[Arc<dyn Device>], limits: &Limits) -> Result<()> {
+        for (rank, device) in devices.iter().enumerate() {
+            let usable_bytes = limits.usable_bytes(device.info().memory_bytes)?;
+            let device: Arc<dyn Device> = Arc::new(Rehearsal::new(device.clone(), usable_bytes));
+            let share = Share::new(rank as u64, devices.len() as u64)?;
+            if let Err(error) = self.on(&device, share, None) {
+                return Err(with_remedy(error, device.as_ref()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A model that is too large for a device, with what would help.
+fn with_remedy(error: Error, device: &dyn Device) -> Error {
+    let Error::Device(tandem_hal::Error::OutOfMemory { wanted, free, purpose }) = error else {
+        return error;
+    };
+    let (name, usable) = (&device.info().name, device.info().memory_bytes);
+    let problem = format!(
+        "{usable} bytes of {name} may be filled; with {free} left, {purpose} needs {wanted}; give \
+         smaller --max-model-len, --max-num-seqs or --max-num-batched-tokens, or more devices"
+    );
+    Error::DoesNotFit { problem }
+}
+
+/// Every operator that a model plans on a device, with weights, caches and steps as `limits` say;
+/// from its configuration alone, however little memory there is.
+///
+/// # Errors
+/// When the device has no kernel for one, or `limits` cannot be honoured.
+pub(crate) fn operators(
+    device: &Arc<dyn Device>,
+    config: &Config,
+    limits: &Limits,
+) -> Result<Vec<(Op, Want)>> {
+    let options = limits.options(config, (Work::ALONE.sequences, None), 0)?;
+    let map = vec![0; config.engram.as_ref().map_or(0, |_| config.vocab_size)];
+    let build = Build { config, map: &map, options: &options, rule: limits.rule() };
+    let rehearsal = Arc::new(Rehearsal::new(device.clone(), BOUNDLESS_BYTES));
+    let device: Arc<dyn Device> = rehearsal.clone();
+    build.on(&device, Share::WHOLE, None)?;
+    Ok(rehearsal.asked())
 }
 
 /// For requests that name no seed.

@@ -150,12 +150,13 @@ fn a_plan_reads_a_folder_a_file_or_a_name_and_no_weight() {
 fn every_operator_is_listed_with_the_row_that_runs() {
     let text = tandem(&["kernels", "--device", "reference"]).ok();
     for id in tandem_hal::Op::IDS {
-        let listed = text.lines().any(|line| {
-            let rest = line.trim_start().strip_prefix(id);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['{', ' ']))
-        });
+        let listed = text.lines().any(|line| line.trim_start().split(',').next() == Some(*id));
         assert!(listed, "{id} in\n{text}");
     }
+    assert!(text.contains("\n  attn.mla_absorbed, reference only, not used by this model\n"));
+    assert!(text.contains("\n  gemm.mxfp8\n    gemm.mxfp8{n=64,k=256} up to 256 rows\n"), "{text}");
+    let text = tandem(&["kernels", "moe.expert_up", "--model", "v4.1-flash"]).ok();
+    assert!(text.contains("{total=384,first=0,local=384,top_k=6,hidden=5120"), "{text}");
     let forced = ["kernels", "gemm.mxfp8", "--kernel", "gemm.mxfp8=scalar"];
     let text = tandem(&forced).ok();
     let row = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap();

@@ -80,6 +80,7 @@ fn what_cannot_be_generated_is_refused_before_anything_is_written() {
         (&["generate", PROMPT, "--draft-max", "6"], &["6", "0 to 5"]),
         (&["generate", PROMPT, "--speculative-config", "{\"x\":1}"], &["x", "known:"]),
         (&["generate", PROMPT, "--max-num-batched-tokens", "0"], &["--max-num-batched-tokens"]),
+        (&["generate", PROMPT, "--gpu-memory-utilization", "2"], &["2 is not above 0"]),
         (&["generate", PROMPT, "--model", "v4.1-flash"], &["v4.1-flash", "without weights"]),
         (&["generate", PROMPT, "--device", "reference:0,1,2"], &["not divisible by 3 ranks"]),
     ] {
@@ -87,6 +88,13 @@ fn what_cannot_be_generated_is_refused_before_anything_is_written() {
         assert_eq!(finished.output, "", "{arguments:?}");
         finished.refused(2, parts);
     }
+}
+
+#[test]
+fn c098_what_does_not_fit_is_refused_before_loading() {
+    let finished = tandem(&["generate", PROMPT, "--gpu-memory-utilization", "0.00001"]);
+    assert_eq!(finished.output, "");
+    finished.refused(3, &["does not fit: ", "bytes of reference", "smaller --max-model-len"]);
 }
 
 #[test]
