@@ -9,7 +9,8 @@
 //! (column sums over j + eps); then `iterations - 1` times by (row sums + eps) and by (column sums
 //! + eps). The softmax counts as the first row step; the last step is over columns.
 //!
-//! Roundings: everything fp32 (f64 in the reference, rounded once to f32 at the end). The product
+//! Roundings: everything fp32 (f64 in the reference but for the reciprocal root, rounded to f32;
+//! the coefficients once to f32 at the end). The product
 //! is a true fp32 one: TF32 is another operator. NaN stays in its row. Rows see only themselves.
 //! Cost: `2 t (2S + S²) S w` FLOPs. Runs twice a block. Source: model report 3.4.
 
