@@ -13,6 +13,8 @@ pub enum Variant {
     PlainWindow,
     /// Compressed latents kept in bf16 instead of NVFP4.
     PlainLatents,
+    /// Index keys kept in bf16 instead of MXFP4.
+    PlainKeys,
     /// A sub-layer collapses with its own mix.
     EagerMix,
     /// No n-gram memory.
@@ -31,9 +33,10 @@ pub enum Variant {
 
 impl Variant {
     /// Every variant.
-    pub const ALL: [Variant; 9] = [
+    pub const ALL: [Variant; 10] = [
         Variant::PlainWindow,
         Variant::PlainLatents,
+        Variant::PlainKeys,
         Variant::EagerMix,
         Variant::NoEngram,
         Variant::NoSink,
@@ -58,6 +61,7 @@ impl Variant {
         match self {
             Self::PlainWindow => recipe.formats.window.form = Form::Bf16,
             Self::PlainLatents => recipe.formats.latent.form = Form::Bf16,
+            Self::PlainKeys => recipe.formats.key.form = Form::Bf16,
             Self::EagerMix => recipe.delayed_mix = false,
             Self::NoEngram => recipe.engram = false,
             Self::NoSink => recipe.sink = false,
