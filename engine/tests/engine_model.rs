@@ -12,7 +12,7 @@ use tandem_engine::Result;
 use tandem_engine::exec::{
     Batch, Chunk, DraftBatch, EngineOptions, Forward, Geometry, Network, Runner, StepLists,
 };
-use tandem_engine::kv::{PagePools, SequencePages};
+use tandem_engine::kv::{PagePools, SequencePages, Snapshot};
 use tandem_engine::model::v41::{ModelWeights, Resident};
 use tandem_engine::weights::{Checkpoint, Files, Share, Source};
 use tandem_hal::{Device, Place, Rule, Stream, View};
@@ -72,7 +72,7 @@ impl Machine {
             sequences: 40,
             step_tokens: OUTPUTS,
             chunk_tokens: OUTPUTS,
-            pages: 64,
+            pages: 128,
             context_tokens: 4096,
             draft_tokens: 5,
             skip_upper_half: true,
@@ -156,33 +156,66 @@ impl Machine {
             .collect()
     }
 
-    /// The bytes of every live entry, by cache and entry.
-    fn live(&self, text: &Text) -> HashMap<(String, u64), Vec<u8>> {
-        let snapshot = text.pages.snapshot();
-        assert!(snapshot.is_whole());
-        let caches = self.runner.network().resident.caches();
-        let mut live = HashMap::new();
-        let mut take = |name: String, cache: &View, entries: &[(u64, i32)]| {
-            let bytes = self.runner.stream().read(cache).unwrap();
-            let record = cache.enc().unit_bits() as usize / 8;
-            for (entry, address) in entries {
-                let at = *address as usize * record;
-                live.insert((name.clone(), *entry), bytes[at..at + record].to_vec());
-            }
+    /// Every cache as it is now.
+    fn caches(&self) -> Vec<Cache> {
+        let mut caches = Vec::new();
+        let mut take = |name: String, view: &View, entries: Entries| {
+            let bytes = self.runner.stream().read(view).unwrap();
+            caches.push(Cache {
+                name,
+                entries,
+                record: view.enc().unit_bits() as usize / 8,
+                bytes,
+            });
         };
-        for (layer, window) in caches.windows.iter().enumerate() {
-            take(format!("window {layer}"), window, &snapshot.window);
+        let views = self.runner.network().resident.caches();
+        for (layer, window) in views.windows.iter().enumerate() {
+            take(format!("window {layer}"), window, |snapshot| &snapshot.window);
         }
-        for source in &caches.sources {
-            let entries = if source.ratio == 1 { &snapshot.ratio1 } else { &snapshot.ratio2 };
+        for source in &views.sources {
+            let entries: Entries = match source.ratio {
+                1 => |snapshot| &snapshot.ratio1,
+                _ => |snapshot| &snapshot.ratio2,
+            };
             take(format!("latents {}", source.layer), &source.latents, entries);
             take(format!("keys {}", source.layer), &source.keys, entries);
             if let Some(open) = &source.open {
-                take(format!("open {}", source.layer), open, &snapshot.open);
+                take(format!("open {}", source.layer), open, |snapshot| &snapshot.open);
             }
         }
-        live
+        caches
     }
+
+    fn live(&self, text: &Text) -> Live {
+        live(&self.caches(), text)
+    }
+}
+
+/// Entry and address of the live entries of one kind of cache.
+type Entries = fn(&Snapshot) -> &[(u64, i32)];
+
+/// The bytes of live entries, by cache and entry.
+type Live = HashMap<(String, u64), Vec<u8>>;
+
+struct Cache {
+    name: String,
+    entries: Entries,
+    record: usize,
+    bytes: Vec<u8>,
+}
+
+fn live(caches: &[Cache], text: &Text) -> Live {
+    let snapshot = text.pages.snapshot();
+    assert!(snapshot.is_whole());
+    let mut live = HashMap::new();
+    for cache in caches {
+        for (entry, address) in (cache.entries)(&snapshot) {
+            let at = *address as usize * cache.record;
+            let bytes = cache.bytes[at..at + cache.record].to_vec();
+            live.insert((cache.name.clone(), *entry), bytes);
+        }
+    }
+    live
 }
 
 fn ids(seed: u64, tokens: u64) -> Vec<u32> {
@@ -230,40 +263,75 @@ fn c043_c047_one_token_at_a_time_and_odd_chunks() {
     }
 }
 
+/// One text drafted over with steps that keep `kept` rows each.
+struct Walk {
+    kept: u64,
+    steps: u64,
+}
+
 /// After every number of kept rows at every position of a window, live bytes are those of a run
 /// that never drafted.
 #[test]
 fn rollback_leaves_every_live_byte_as_without_drafts() {
     let mut machine = Machine::new(2);
     let text = ids(1, 128 * 5 + 20);
-    // Entries never change once they count, so one run names the bytes of all of them.
+    // Entries never change once they count, so one run names the bytes of all of them; steps of
+    // two end on every odd position, where a group is open.
     let mut plain = HashMap::new();
     let mut texts = [machine.text(&text, 0)];
-    for part in pieces(text.len() as u64, 1) {
+    machine.step(&mut texts, &[(0, Part { settled: 1, drafts: &[], kept: 1 })], 0);
+    for part in pieces(text.len() as u64 - 1, 2) {
         machine.step(&mut texts, &[(0, part)], 0);
         plain.extend(machine.live(&texts[0]));
     }
     drop(texts);
-    let wrong = [7, 8, 9, 10, 11];
-    for kept in 1..=6u64 {
-        // Walks of equal strides that together start at every position of a window.
-        let walks = [1, 2, 1, 4, 1, 2][kept as usize - 1];
-        for offset in 0..walks {
-            let mut texts = [machine.text(&text, 0)];
-            let start = 1 + offset;
-            machine.step(&mut texts, &[(0, Part { settled: start, drafts: &[], kept: start })], 0);
-            for _ in 0..128 / walks {
-                let at = texts[0].pages.tokens() as usize;
-                let right = kept as usize - 1;
-                let drafts = [&text[at + 1..at + 1 + right], &wrong[right..]].concat();
-                let part = Part { settled: 1, drafts: &drafts, kept };
-                machine.step(&mut texts, &[(0, part)], 0);
-                for (name, bytes) in machine.live(&texts[0]) {
-                    assert!(bytes == plain[&name], "{name:?} after {kept} kept from {at}");
-                }
+    // Walks of equal strides that together start at every position of a window, side by side.
+    let mut walks = Vec::new();
+    let mut texts = Vec::new();
+    for (kept, starts) in [(1, 1), (2, 2), (3, 1), (4, 4), (5, 1), (6, 2)] {
+        for start in 1..=starts {
+            walks.push(Walk { kept, steps: 128 / starts });
+            texts.push(machine.text(&text, 0));
+            let part = Part { settled: start, drafts: &[], kept: start };
+            let at = texts.len() - 1;
+            machine.step(&mut texts, &[(at, part)], 0);
+        }
+    }
+    for step in 0..128 {
+        rejecting_step(&mut machine, &mut texts, &text, &walks, step);
+        let caches = machine.caches();
+        for (text, walk) in texts.iter().zip(&walks).filter(|(_, walk)| step < walk.steps) {
+            for (name, bytes) in live(&caches, text) {
+                let end = text.pages.tokens();
+                let expected = plain.get(&name);
+                assert!(expected == Some(&bytes), "{name:?}, {} kept up to {end}", walk.kept);
             }
         }
     }
+}
+
+/// One step of every walk that is not over: five drafts, right as far as they are kept.
+fn rejecting_step(
+    machine: &mut Machine,
+    texts: &mut [Text],
+    right: &[u32],
+    walks: &[Walk],
+    step: u64,
+) {
+    let wrong = [7, 8, 9, 10, 11];
+    let drafts: Vec<Vec<u32>> = texts
+        .iter()
+        .zip(walks)
+        .map(|(text, walk)| {
+            let (next, kept) = (text.pages.tokens() as usize + 1, walk.kept as usize - 1);
+            [&right[next..next + kept], &wrong[kept..]].concat()
+        })
+        .collect();
+    let parts: Vec<(usize, Part<'_>)> = (0..walks.len())
+        .filter(|at| step < walks[*at].steps)
+        .map(|at| (at, Part { settled: 1, drafts: &drafts[at], kept: walks[at].kept }))
+        .collect();
+    machine.step(texts, &parts, 0);
 }
 
 fn pieces(rows: u64, most: u64) -> impl Iterator<Item = Part<'static>> {
