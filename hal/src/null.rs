@@ -3,10 +3,12 @@
 
 use crate::{
     Alloc, Candidate, Checked, Class, Cost, Device, DeviceInfo, Enc, Error, Graph, Kernel, Layout,
-    Ledger, LedgerLine, Needs, Op, Operator, Place, Result, Stream, Ticket, View, Want, dispatch,
+    Ledger, LedgerLine, Needs, Op, Operator, Place, Result, Stream, Sym, Ticket, View, Want,
+    dispatch,
 };
 use std::{
     any::Any,
+    collections::BTreeMap,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -29,9 +31,25 @@ pub struct Counted {
     pub launches: u64,
     /// Launches of operators for which the table names no row: their needs are unknown.
     pub unknown: u64,
+    /// Rows, [`Sym::Tokens`], of those launches.
+    pub rows: u64,
     /// Sum of the operators' costs.
     pub cost: Cost,
 }
+
+impl Counted {
+    fn add(&mut self, more: &Counted) {
+        self.launches += more.launches;
+        self.unknown += more.unknown;
+        self.rows += more.rows;
+        self.cost.flops += more.cost.flops;
+        self.cost.read_bytes += more.cost.read_bytes;
+        self.cost.written_bytes += more.cost.written_bytes;
+    }
+}
+
+/// Work by operator.
+type Tally = Arc<Mutex<BTreeMap<&'static str, Counted>>>;
 
 /// The device. Cloning shares counts and ledger.
 #[derive(Clone)]
@@ -39,7 +57,7 @@ pub struct Null {
     info: DeviceInfo,
     table: Option<Arc<dyn Table>>,
     ledger: Ledger,
-    counted: Arc<Mutex<Counted>>,
+    tally: Tally,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1 << 62);
@@ -58,11 +76,18 @@ impl Drop for Entry {
 impl Null {
     /// With a backend's table, or without one: every operator is then taken, its needs unknown.
     pub fn new(info: DeviceInfo, table: Option<Arc<dyn Table>>) -> Null {
-        Null { info, table, ledger: Ledger::default(), counted: Arc::default() }
+        Null { info, table, ledger: Ledger::default(), tally: Arc::default() }
     }
     /// Work seen so far.
     pub fn counted(&self) -> Counted {
-        *self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut all = Counted::default();
+        self.counted_by_operator().values().for_each(|counted| all.add(counted));
+        all
+    }
+    /// The same by the operator's `family.name`. A fused operator without a row counts as its
+    /// steps.
+    pub fn counted_by_operator(&self) -> BTreeMap<&'static str, Counted> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -86,7 +111,7 @@ impl Device for Null {
     }
     fn prepare(&self, op: &Op, want: &Want) -> Result<Arc<dyn Kernel>> {
         let kernel = |known, needs| {
-            Arc::new(NullKernel { known, needs, counted: self.counted.clone() }) as Arc<dyn Kernel>
+            Arc::new(NullKernel { known, needs, tally: self.tally.clone() }) as Arc<dyn Kernel>
         };
         if self.table.is_none() {
             return Ok(kernel(None, Needs::default()));
@@ -118,7 +143,7 @@ struct NullKernel {
     /// Name and bits, when a table names the row.
     known: Option<(&'static str, &'static str)>,
     needs: Needs,
-    counted: Arc<Mutex<Counted>>,
+    tally: Tally,
 }
 
 impl Kernel for NullKernel {
@@ -132,13 +157,14 @@ impl Kernel for NullKernel {
         self.needs
     }
     fn launch(&self, io: &Checked<'_>, _on: &dyn Stream) -> Result<()> {
-        let cost = dispatch!(io.op(), d => d.cost(io.extents()));
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.launches += 1;
-        counted.unknown += u64::from(self.known.is_none());
-        counted.cost.flops += cost.flops;
-        counted.cost.read_bytes += cost.read_bytes;
-        counted.cost.written_bytes += cost.written_bytes;
+        let launch = Counted {
+            launches: 1,
+            unknown: u64::from(self.known.is_none()),
+            rows: io.extents().at(Sym::Tokens),
+            cost: dispatch!(io.op(), d => d.cost(io.extents())),
+        };
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.entry(io.op().id()).or_default().add(&launch);
         Ok(())
     }
 }
