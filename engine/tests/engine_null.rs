@@ -5,30 +5,13 @@ mod engine_support;
 mod model_support;
 
 use engine_support::{finish, options, prompt, request};
-use model_support::{DEMO, demo_config, demo_map};
+use model_support::{DEMO, demo_config, demo_map, null};
 use std::sync::Arc;
 use tandem_engine::exec::{Engine, EngineOptions, FinishReason, PictureSpan, Request, Runner};
 use tandem_engine::model::v41::{ModelWeights, Resident};
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::weights::{Checkpoint, Files, Share, Source};
-use tandem_hal::null::Null;
-use tandem_hal::{Arena, Capabilities, Device, DeviceId, DeviceInfo, Dialect, Enc, Place, Rule};
-
-fn null() -> Arc<dyn Device> {
-    let capabilities =
-        Capabilities { dialect: Dialect::Fn, fp4_units: false, shared_memory_bytes: 0, lanes: 1 };
-    let info = DeviceInfo {
-        id: DeviceId(1),
-        name: "null".into(),
-        board: "null".into(),
-        arch: "null".into(),
-        memory_bytes: 1 << 40,
-        capabilities,
-        rank: 0,
-        ranks: 1,
-    };
-    Arc::new(Null::new(info, None))
-}
+use tandem_hal::{Arena, Device, Enc, Place, Rule};
 
 fn engine(
     device: &Arc<dyn Device>,
@@ -51,7 +34,7 @@ fn engine(
 #[test]
 fn every_kind_of_step_passes_the_operand_checks() {
     for rule in [Rule::Standard, Rule::Block] {
-        let device = null();
+        let device: Arc<dyn Device> = Arc::new(null());
         let options = EngineOptions {
             step_tokens: 300,
             chunk_tokens: 170,
@@ -97,7 +80,7 @@ fn every_kind_of_step_passes_the_operand_checks() {
 
 #[test]
 fn a_model_without_its_stages_does_not_draft() {
-    let device = null();
+    let device: Arc<dyn Device> = Arc::new(null());
     let options = EngineOptions { draft_tokens: 0, ..options() };
     let mut engine = engine(&device, (false, Rule::Standard), options);
     engine.add(request(prompt(0, 20), 5)).unwrap();

@@ -2,9 +2,7 @@
 
 mod engine_support;
 
-use engine_support::{
-    Answer, Drafts, FakeModel, answers, finish, geometry, options, prompt, request,
-};
+use engine_support::{Answer, Drafts, FakeModel, answers, finish, options, prompt, request};
 use proptest::prelude::*;
 use tandem_engine::exec::{Engine, EngineOptions, FinishReason, Request, UpperHalf};
 use tandem_engine::sample::{Draws, SamplingParameters};
@@ -255,16 +253,6 @@ fn the_upper_half_skips_what_nothing_reads() {
     let (all, whole) = run(3000, false, 512);
     assert_eq!((tokens, whole), (all, 1.0));
     assert!((share - (0.5 + 0.5 * 2541.0 / 3000.0)).abs() < 1e-9, "{share}");
-}
-
-#[test]
-fn long_prompts_cost_half_the_depth() {
-    // Of 65,536 tokens; the rule itself is cheap to add up.
-    let upper = UpperHalf { first_layer: 20, tail_tokens: 2541 };
-    let geometry = tandem_engine::exec::Geometry { upper: Some(upper), ..geometry() };
-    let from = geometry.upper_from(65_536);
-    let rows = 65_536.0 * 20.0 + (65_536 - from) as f64 * 20.0;
-    assert!(rows / (65_536.0 * 40.0) <= 0.52);
 }
 
 #[test]

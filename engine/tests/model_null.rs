@@ -2,27 +2,10 @@
 
 mod model_support;
 
-use model_support::{Bench, Inputs, demo_config, limits};
+use model_support::{Bench, Inputs, demo_config, limits, null};
 use tandem_engine::model::v41::{Caches, Config, Limits, Model, ModelWeights, Pools, Recipe};
 use tandem_engine::weights::{Progress, Share, Source};
-use tandem_hal::null::Null;
-use tandem_hal::{Capabilities, Device, DeviceId, DeviceInfo, Dialect, Place};
-
-fn null() -> Null {
-    let capabilities =
-        Capabilities { dialect: Dialect::Fn, fp4_units: false, shared_memory_bytes: 0, lanes: 1 };
-    let info = DeviceInfo {
-        id: DeviceId(1),
-        name: "null".into(),
-        board: "null".into(),
-        arch: "null".into(),
-        memory_bytes: 1 << 40,
-        capabilities,
-        rank: 0,
-        ranks: 1,
-    };
-    Null::new(info, None)
-}
+use tandem_hal::{Device, Place};
 
 #[test]
 fn a_step_of_the_demo_passes_every_check() {

@@ -9,10 +9,30 @@ use tandem_engine::model::v41::{
 };
 use tandem_engine::text::{Tokenizer, VocabularyMap};
 use tandem_engine::weights::{Checkpoint, Files, Share, Source};
-use tandem_hal::{Device, Elem, Enc, Lane, Place, Stream, View};
+use tandem_hal::null::Null;
+use tandem_hal::{
+    Capabilities, Device, DeviceId, DeviceInfo, Dialect, Elem, Enc, Lane, Place, Stream, View,
+};
 use tandem_reference::{RefDevice, Setup};
 
 pub const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/demo");
+
+/// The accounting device, with room for everything.
+pub fn null() -> Null {
+    let capabilities =
+        Capabilities { dialect: Dialect::Fn, fp4_units: false, shared_memory_bytes: 0, lanes: 1 };
+    let info = DeviceInfo {
+        id: DeviceId(1),
+        name: "null".into(),
+        board: "null".into(),
+        arch: "null".into(),
+        memory_bytes: 1 << 40,
+        capabilities,
+        rank: 0,
+        ranks: 1,
+    };
+    Null::new(info, None)
+}
 
 /// A reference device that runs fused operators step by step.
 pub fn primitives() -> RefDevice {
