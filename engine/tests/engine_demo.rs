@@ -37,7 +37,7 @@ fn runner(
         pages: 32,
         context_tokens: 1024,
         draft_tokens,
-        step_sizes: vec![4, 12, 24],
+        step_sizes: vec![2, 4],
         ..engine_support::options()
     };
     let config = demo_config();

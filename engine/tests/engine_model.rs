@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use tandem_engine::Result;
 use tandem_engine::exec::{
     Batch, Chunk, DraftBatch, EngineOptions, Forward, Geometry, Network, Runner, StepLists,
+    StepShape,
 };
 use tandem_engine::kv::{PagePools, SequencePages, Snapshot};
 use tandem_engine::model::v41::{ModelWeights, Resident};
@@ -144,7 +145,7 @@ impl Machine {
             })
             .collect();
         lists.want(wanted);
-        lists.pad(pad, 0, 0);
+        lists.pad(StepShape { tokens: pad, sequences: 0, outputs: 0, table_pages: 0 });
         self.runner.step(&lists, &[]).unwrap();
         for ((at, part), step) in parts.iter().zip(open) {
             texts[*at].pages.commit(step, part.kept);

@@ -1,5 +1,5 @@
-//! The whole engine on the accounting device: every launch passes the operand checks, and nothing
-//! is reserved once it is ready.
+//! The whole engine on the accounting device: every launch, captured or not, passes the operand
+//! checks, and nothing is reserved once it is ready.
 
 mod engine_support;
 mod model_support;
@@ -27,7 +27,8 @@ fn engine(
         ModelWeights::load(device.as_ref(), &config, (map.ids(), draft), &source, &mut |_| {})
             .unwrap();
     let resident = Resident::new(device.as_ref(), &config, weights, &options, 64 << 20).unwrap();
-    let runner = Runner::new(device, resident, &options, rule).unwrap();
+    let mut runner = Runner::new(device, resident, &options, rule).unwrap();
+    runner.capture(&options).unwrap();
     Engine::new(runner, options).unwrap()
 }
 
@@ -38,7 +39,7 @@ fn every_kind_of_step_passes_the_operand_checks() {
         let options = EngineOptions {
             step_tokens: 300,
             chunk_tokens: 170,
-            step_sizes: vec![16, 32],
+            step_sizes: vec![2, 8],
             ..options()
         };
         let mut engine = engine(&device, (true, rule), options);

@@ -1,5 +1,7 @@
 //! Limits of the engine, in the spelling of the servers its users know.
 
+use std::iter::successors;
+
 use clap::Args;
 use serde_json::Value;
 use tandem_engine::exec::EngineOptions;
@@ -33,6 +35,9 @@ pub(crate) struct Limits {
     /// Drafting as JSON: num_speculative_tokens, rejection_sample_method (block or standard)
     #[arg(long, value_name = "JSON", value_parser = speculation)]
     pub(crate) speculative_config: Option<Speculation>,
+    /// Launch kernels one by one instead of replaying steps captured at the start; the same bits
+    #[arg(long)]
+    pub(crate) enforce_eager: bool,
 }
 
 /// How to draft.
@@ -113,11 +118,17 @@ impl Limits {
             context_tokens,
             draft_tokens,
             skip_upper_half: true,
-            step_sizes: Vec::new(),
+            step_sizes: if self.enforce_eager { Vec::new() } else { doublings(sequences) },
             biases: 300,
             seed,
         })
     }
+}
+
+/// 1, 2, 4 and so on, then `most` itself.
+fn doublings(most: u64) -> Vec<u64> {
+    let powers = successors(Some(1), |size| Some(size * 2));
+    powers.take_while(|size| *size < most).chain([most]).collect()
 }
 
 fn within(flag: &str, value: u64, least: u64, most: u64) -> Result<u64> {
@@ -131,6 +142,13 @@ fn within(flag: &str, value: u64, least: u64, most: u64) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_double_up_to_the_most() {
+        assert_eq!(doublings(1), [1]);
+        assert_eq!(doublings(4), [1, 2, 4]);
+        assert_eq!(doublings(6), [1, 2, 4, 6]);
+    }
 
     #[test]
     fn speculation_is_read_strictly() {

@@ -86,7 +86,9 @@ impl Ready {
         build.rehearse(&devices, limits)?;
         let load = |(rank, device): (usize, &Arc<dyn Device>)| {
             let share = Share::new(rank as u64, devices.len() as u64)?;
-            build.on(device, share, Some(&checkpoint))
+            let mut runner = build.on(device, share, Some(&checkpoint))?;
+            runner.capture(&options)?;
+            Ok(runner)
         };
         let ranks = devices.iter().enumerate().map(load).collect::<Result<_>>()?;
         let engine = Engine::new(Ranks::new(ranks), options)?;

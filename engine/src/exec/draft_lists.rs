@@ -3,6 +3,7 @@
 use super::Geometry;
 use super::row_lists::number;
 use crate::kv::{Page, SequencePages, WINDOW_PAGE_TOKENS};
+use std::iter::repeat_n;
 
 /// Everything a [`super::DraftBatch`] is uploaded from. Row `place * sequences + sequence` is the
 /// block's `place` of that sequence, so that the rows of one place are neighbours.
@@ -32,13 +33,20 @@ pub struct Anchor<'a> {
 }
 
 impl DraftLists {
-    /// For anchors, with `scratch` window pages for the block's own entries.
+    /// For anchors, padded to `sequences`, with `scratch` window pages for the blocks' own entries.
     ///
     /// # Panics
     /// When the scratch pages do not hold a block for every anchor.
-    pub fn new(anchors: &[Anchor<'_>], scratch: &[Page], geometry: &Geometry) -> Self {
+    pub fn new(
+        anchors: &[Anchor<'_>],
+        sequences: u64,
+        scratch: &[Page],
+        geometry: &Geometry,
+    ) -> Self {
         let (window, block) = (geometry.window_tokens, geometry.draft_block);
-        let mut lists = Self { sequences: anchors.len() as u64, block, ..Self::default() };
+        let padding = sequences.saturating_sub(anchors.len() as u64);
+        let sequences = anchors.len() as u64 + padding;
+        let mut lists = Self { sequences, block, ..Self::default() };
         for place in 0..block {
             for (slot, anchor) in anchors.iter().enumerate() {
                 let start = anchor.pages.tokens();
@@ -53,6 +61,10 @@ impl DraftLists {
                 lists.window_at.extend((0..block).map(own));
                 lists.window_store.push(own(place));
             }
+            for list in [&mut lists.id, &mut lists.position, &mut lists.window_store] {
+                list.extend(repeat_n(-1, padding as usize));
+            }
+            lists.window_at.extend(repeat_n(-1, (padding * (window + block)) as usize));
         }
         lists
     }

@@ -4,7 +4,7 @@ use super::schedule::{Schedule, Turn};
 use super::sequence::Sequence;
 use super::{
     DraftLists, EngineOptions, Event, FinishReason, Forward, Geometry, Request, RequestId, Sampled,
-    StepLists, Work,
+    StepLists, StepShape, Work,
 };
 use crate::error::{Error, Result};
 use crate::kv::{Page, PagePools, PoolPages, SequencePages};
@@ -228,10 +228,12 @@ impl<F: Forward> Engine<F> {
         drop(chunks);
         lists.want(schedule.outputs(&order, &self.running, self.geometry.draft_block));
         self.work.add_step(&self.geometry, &lists);
-        if let Some(rows) = schedule.padded_rows(&self.running, &self.options) {
-            let sequences = rows.min(self.options.sequences);
-            let outputs = lists.rows.output_at.len() as u64;
-            lists.pad(rows, sequences, outputs.next_multiple_of(sequences));
+        if schedule.decodes(&self.running) {
+            let verifies = order.iter().any(|at| !self.running[*at].drafts.is_empty());
+            let (rows, pages) = ((lists.sequences, verifies), lists.table_pages);
+            if let Some(shape) = StepShape::padded(&self.options, &self.geometry, rows, pages) {
+                lists.pad(shape);
+            }
         }
         let samples: Vec<_> = order
             .iter()
@@ -291,7 +293,9 @@ impl<F: Forward> Engine<F> {
         let sequences = || drafting.iter().map(|at| &self.running[*at]);
         let anchors: Vec<_> = sequences().map(Sequence::anchor).collect();
         let drafters: Vec<_> = sequences().map(Sequence::drafter).collect();
-        let lists = DraftLists::new(&anchors, &self.scratch, &self.geometry);
+        let sequences = anchors.len() as u64;
+        let sequences = self.options.padded_sequences(sequences).unwrap_or(sequences);
+        let lists = DraftLists::new(&anchors, sequences, &self.scratch, &self.geometry);
         let drafts = self.model.draft(&lists, &drafters)?;
         self.work.drafts += 1;
         for (slot, (at, mut drafts)) in drafting.into_iter().zip(drafts).enumerate() {

@@ -7,6 +7,7 @@
 //!   [`DraftBatch`] the same on a device.
 
 pub mod batch;
+mod captured;
 mod chunk;
 mod draft_lists;
 mod engine;
@@ -24,6 +25,7 @@ mod sequence;
 mod staging;
 mod step_buffer;
 mod step_lists;
+mod step_shape;
 mod work;
 
 pub use batch::{Batch, DraftBatch, PictureRows, RatioLists, UpperRows};
@@ -42,4 +44,5 @@ pub use runner::Runner;
 pub(crate) use staging::Staging;
 pub use step_buffer::StepBuffer;
 pub use step_lists::{PictureList, StepLists, UpperLists};
+pub use step_shape::StepShape;
 pub use work::Work;

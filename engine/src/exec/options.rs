@@ -21,7 +21,8 @@ pub struct EngineOptions {
     pub draft_tokens: u64,
     /// Whether prompt tokens skip the upper half where that changes nothing.
     pub skip_upper_half: bool,
-    /// Row counts that steps without prompt rows are padded to, ascending; may be empty.
+    /// Numbers of sequences that steps without prompt rows, and drafts, are padded to, ascending
+    /// and at most `sequences`. With none nothing is padded, and nothing captured.
     pub step_sizes: Vec<u64>,
     /// Ids of one request that may carry a logit bias.
     pub biases: u64,
@@ -48,6 +49,12 @@ impl EngineOptions {
                 "step tokens",
                 format!("{tokens} a step for {sequences} sequences; at least {decode}, and 1"),
             );
+        }
+        let ascending = self.step_sizes.is_sorted_by(|a, b| a < b);
+        let (first, last) = (self.step_sizes.first(), self.step_sizes.last());
+        if !ascending || first == Some(&0) || last.is_some_and(|size| *size > self.sequences) {
+            let (sizes, most) = (&self.step_sizes, self.sequences);
+            return refuse("step sizes", format!("{sizes:?}; they ascend from 1 to {most}"));
         }
         if self.pages == 0 || self.context_tokens == 0 {
             return refuse("cache", "no pages or no context; give at least one page".into());
@@ -82,9 +89,9 @@ impl EngineOptions {
         cache.min(geometry.context_tokens).min(self.context_tokens)
     }
 
-    /// Rows of the largest step, padding included.
-    pub fn largest_step_tokens(&self) -> u64 {
-        self.step_sizes.iter().copied().max().unwrap_or(0).max(self.step_tokens)
+    /// What a step or draft of so many sequences is padded to, if a size is large enough.
+    pub fn padded_sequences(&self, sequences: u64) -> Option<u64> {
+        self.step_sizes.iter().copied().find(|size| *size >= sequences)
     }
 
     /// Outputs of the largest step.

@@ -1,14 +1,17 @@
 //! The sequence engine's model on a device: lists up, kernels, tokens down.
 
+use super::captured::Captured;
 use super::step_buffer::StepBuffer;
 use super::{
-    DraftLists, Drafter, EngineOptions, Forward, Geometry, Network, Sample, Sampled, StepLists,
+    DraftBatch, DraftLists, Drafter, EngineOptions, Forward, Geometry, Network, Sample, Sampled,
+    StepLists, StepShape,
 };
 use crate::error::Result;
 use crate::sample::Sampler;
-use crate::spec::DraftSampler;
+use crate::spec::{DraftSampler, StagedDraft};
+use std::collections::HashMap;
 use std::sync::Arc;
-use tandem_hal::{Device, Rule, Stream};
+use tandem_hal::{Device, Rule, Stream, View};
 
 /// Runs steps of a [`Network`]. Everything is reserved and planned when it is made.
 pub struct Runner<N: Network> {
@@ -17,6 +20,11 @@ pub struct Runner<N: Network> {
     buffer: StepBuffer,
     sampler: Sampler,
     drafts: DraftSampler,
+    /// With the logits that they leave.
+    captured_steps: HashMap<StepShape, Captured<View>>,
+    /// By sequences; they leave drafts drawn.
+    captured_drafts: HashMap<u64, Captured<()>>,
+    replays: u64,
 }
 
 impl<N: Network> Runner<N> {
@@ -39,7 +47,39 @@ impl<N: Network> Runner<N> {
             sampler: Sampler::new(device.as_ref(), geometry, options, rule)?,
             drafts: DraftSampler::new(device.as_ref(), geometry, options)?,
             network,
+            captured_steps: HashMap::new(),
+            captured_drafts: HashMap::new(),
+            replays: 0,
         })
+    }
+
+    /// Captures every step without prompt rows and every draft that `options`, those it was made
+    /// with, pad to. Without it, and for all other steps, launches are queued one by one; results
+    /// are the same to the bit.
+    ///
+    /// # Errors
+    /// When the device fails or cannot capture.
+    pub fn capture(&mut self, options: &EngineOptions) -> Result<()> {
+        let (on, geometry) = (self.stream.as_ref(), self.network.geometry().clone());
+        for shape in StepShape::all(options, &geometry) {
+            let batch = self.buffer.upload(&StepLists::padding(shape, &geometry), on)?;
+            let captured = Captured::new(on, || self.network.forward(&batch, on))?;
+            self.captured_steps.insert(shape, captured);
+        }
+        let sizes = if options.draft_tokens > 0 { options.step_sizes.as_slice() } else { &[] };
+        for &sequences in sizes {
+            let lists = DraftLists::new(&[], sequences, &[], &geometry);
+            let batch = self.buffer.upload_draft(&lists, on)?;
+            let staged = self.drafts.stage(&[], sequences, on)?;
+            let captured = Captured::new(on, || self.launch_draft(&batch, &staged))?;
+            self.captured_drafts.insert(sequences, captured);
+        }
+        Ok(())
+    }
+
+    /// Steps and drafts that ran as captured.
+    pub fn replays(&self) -> u64 {
+        self.replays
     }
 
     /// The model.
@@ -51,6 +91,13 @@ impl<N: Network> Runner<N> {
     pub fn stream(&self) -> &dyn Stream {
         self.stream.as_ref()
     }
+
+    fn launch_draft(&self, batch: &DraftBatch, staged: &StagedDraft) -> Result<()> {
+        let (network, on) = (&self.network, self.stream.as_ref());
+        let logits = network.draft(batch, on)?;
+        let bias = |previous: &_, logits: &_| network.bias(previous, logits, on);
+        self.drafts.draw(&logits, batch, staged, &bias, on)
+    }
 }
 
 impl<N: Network> Forward for Runner<N> {
@@ -61,16 +108,28 @@ impl<N: Network> Forward for Runner<N> {
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
         let on = self.stream.as_ref();
         let batch = self.buffer.upload(lists, on)?;
-        let logits = self.network.forward(&batch, on)?;
+        let captured = lists.shape().and_then(|shape| self.captured_steps.get(&shape));
+        let logits = match captured {
+            Some(captured) => {
+                self.replays += 1;
+                captured.replay(on)?.clone()
+            }
+            None => self.network.forward(&batch, on)?,
+        };
         self.sampler.sample(&logits, samples, self.drafts.laws(), on)
     }
 
     fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
         let on = self.stream.as_ref();
         let batch = self.buffer.upload_draft(lists, on)?;
-        let logits = self.network.draft(&batch, on)?;
-        let network = &self.network;
-        let bias = |previous: &_, logits: &_| network.bias(previous, logits, on);
-        self.drafts.draw(&logits, &batch, drafters, &bias, on)
+        let staged = self.drafts.stage(drafters, batch.sequences, on)?;
+        match self.captured_drafts.get(&batch.sequences) {
+            Some(captured) => {
+                self.replays += 1;
+                captured.replay(on)?;
+            }
+            None => self.launch_draft(&batch, &staged)?,
+        }
+        self.drafts.read(drafters.len(), on)
     }
 }

@@ -76,11 +76,9 @@ impl Schedule {
         outputs
     }
 
-    /// The captured size a step without prompt rows is padded to, if one is large enough.
-    pub(super) fn padded_rows(&self, running: &[Sequence], options: &EngineOptions) -> Option<u64> {
+    /// Whether every request with rows computes its next token, so that none has prompt rows.
+    pub(super) fn decodes(&self, running: &[Sequence]) -> bool {
         let decodes = |at: usize| self.turns[at].settled == 1 && self.reaches_end(at, running);
-        let prompts = (0..self.turns.len()).any(|at| self.turns[at].rows > 0 && !decodes(at));
-        let rows = self.turns.iter().map(|turn| turn.rows).sum();
-        options.step_sizes.iter().copied().find(|size| *size >= rows).filter(|_| !prompts)
+        (0..self.turns.len()).all(|at| self.turns[at].rows == 0 || decodes(at))
     }
 }

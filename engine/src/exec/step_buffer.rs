@@ -28,7 +28,7 @@ impl StepBuffer {
     /// When memory runs out.
     pub fn new(device: &dyn Device, geometry: &Geometry, options: &EngineOptions) -> Result<Self> {
         let (window, history) = (geometry.window_tokens, geometry.history_tokens);
-        let rows = options.largest_step_tokens();
+        let rows = options.step_tokens;
         let table_pages = options.table_pages(geometry);
         let columns = [1, 1, 1, 1, window, 1, 1, 2, 1, 1, 1, 1, history];
         let outputs = options.outputs(geometry);

@@ -2,6 +2,7 @@
 
 use super::chunk::Chunk;
 use super::row_lists::{RowLists, number};
+use super::{Geometry, StepShape};
 use crate::kv::PAGE_TOKENS;
 use tandem_hal::View;
 
@@ -112,15 +113,41 @@ impl StepLists {
         self.rows.output_at = output_at;
     }
 
+    /// Nothing but padding.
+    pub fn padding(shape: StepShape, geometry: &Geometry) -> Self {
+        let (window_tokens, history_tokens) = (geometry.window_tokens, geometry.history_tokens);
+        let mut lists = Self { window_tokens, history_tokens, ..Self::default() };
+        lists.pad(shape);
+        lists
+    }
+
     /// Adds padding up to the sizes of a captured step; what is larger already stays. The
     /// upper half keeps its own size, since such steps are not captured.
-    pub fn pad(&mut self, tokens: u64, sequences: u64, outputs: u64) {
-        self.rows.pad(tokens, outputs, self.window_tokens, self.history_tokens);
+    pub fn pad(&mut self, shape: StepShape) {
+        self.rows.pad(shape.tokens, shape.outputs, self.window_tokens, self.history_tokens);
         if let Some(upper) = &mut self.upper {
-            upper.rows.pad_outputs(outputs);
+            upper.rows.pad_outputs(shape.outputs);
         }
-        self.sequences = self.sequences.max(sequences);
-        self.table.resize((self.sequences * self.table_pages) as usize, -1);
+        let columns = self.table_pages.max(shape.table_pages);
+        let mut table = Vec::with_capacity((shape.sequences * columns) as usize);
+        for sequence in 0..self.sequences {
+            let row = sequence * self.table_pages;
+            table.extend(&self.table[row as usize..(row + self.table_pages) as usize]);
+            table.resize(((sequence + 1) * columns) as usize, -1);
+        }
+        (self.sequences, self.table_pages) = (self.sequences.max(shape.sequences), columns);
+        table.resize((self.sequences * columns) as usize, -1);
+        self.table = table;
+    }
+
+    /// Its sizes; `None` for a step that has more parts than sizes say.
+    pub fn shape(&self) -> Option<StepShape> {
+        (self.upper.is_none() && self.pictures.is_empty()).then(|| StepShape {
+            tokens: self.rows.tokens(),
+            sequences: self.sequences,
+            outputs: self.rows.output_at.len() as u64,
+            table_pages: self.table_pages,
+        })
     }
 
     /// Compressed entries of `ratio` tokens that the page table can name for one sequence.

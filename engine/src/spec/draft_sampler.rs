@@ -17,6 +17,13 @@ pub(crate) struct Laws {
     pub(crate) sequences: u64,
 }
 
+/// The lists of a draft about to be drawn, at the same addresses for equally many sequences.
+pub(crate) struct StagedDraft {
+    filters: FilterViews,
+    /// `[block * sequences]` f32.
+    uniform: View,
+}
+
 /// Draws drafts. Tokens stay on the device until the block is done.
 pub(crate) struct DraftSampler {
     block: u64,
@@ -65,19 +72,17 @@ impl DraftSampler {
     }
 
     /// Draws a block for each sequence from `logits` `[block * sequences, vocab]`, to which `bias`
-    /// adds what the token before has to say. A sequence's block ends before the first place whose
-    /// logits are no numbers.
+    /// adds what the token before has to say. Launches only; the block is read by
+    /// [`DraftSampler::read`].
     pub(crate) fn draw(
-        &mut self,
+        &self,
         logits: &View,
         batch: &DraftBatch,
-        drafters: &[Drafter],
+        StagedDraft { filters, uniform }: &StagedDraft,
         bias: &dyn Fn(&View, &View) -> Result<()>,
         on: &dyn Stream,
-    ) -> Result<Vec<Vec<u32>>> {
+    ) -> Result<()> {
         let sequences = batch.sequences;
-        let (filters, uniform) = self.stage(drafters, sequences, on)?;
-        self.laws.sequences = sequences;
         let lane = Lane { stream: on, workspace: &self.workspace };
         let mut previous = batch.id.rows(0..sequences)?;
         for place in 0..self.block {
@@ -98,20 +103,29 @@ impl DraftSampler {
             lane.run(&self.draw, DrawIo { p: &p, uniform: &uniform, token: &token })?;
             previous = token;
         }
+        Ok(())
+    }
+
+    /// The first `drafters` blocks of the draft that was staged last. A block ends before the first
+    /// place whose logits are no numbers.
+    pub(crate) fn read(&self, drafters: usize, on: &dyn Stream) -> Result<Vec<Vec<u32>>> {
+        let sequences = self.laws.sequences;
         let tokens = read::i32(&self.token.rows(0..self.block * sequences)?, on)?;
         let block = |slot: usize| {
             let column = tokens.iter().skip(slot).step_by(sequences as usize);
             column.map_while(|token| u32::try_from(*token).ok()).collect()
         };
-        Ok((0..drafters.len()).map(block).collect())
+        Ok((0..drafters).map(block).collect())
     }
 
-    fn stage(
+    /// Uploads what drawing for the drafters, padded to `sequences`, needs to know of them.
+    pub(crate) fn stage(
         &mut self,
         drafters: &[Drafter],
         sequences: u64,
         on: &dyn Stream,
-    ) -> Result<(FilterViews, View)> {
+    ) -> Result<StagedDraft> {
+        self.laws.sequences = sequences;
         let mut lists = FilterLists::default();
         drafters.iter().for_each(|drafter| lists.push_tempered(drafter.temperature));
         lists.pad(sequences);
@@ -126,6 +140,6 @@ impl DraftSampler {
         let filters = lists.stage(&mut self.staging)?;
         let uniform = self.staging.f32(&uniform, &[self.block * sequences])?;
         self.staging.flush(on)?;
-        Ok((filters, uniform))
+        Ok(StagedDraft { filters, uniform })
     }
 }

@@ -3,5 +3,5 @@
 mod draft_sampler;
 mod verifier;
 
-pub(crate) use draft_sampler::{DraftSampler, Laws};
+pub(crate) use draft_sampler::{DraftSampler, Laws, StagedDraft};
 pub(crate) use verifier::Verifier;

@@ -127,7 +127,7 @@ fn upload(
     let own = subject.pools().scratch(block).map_err(|short| crate::Error::Internal {
         invariant: format!("pages for one draft: {short}"),
     })?;
-    let lists = DraftLists::new(&[Anchor { id: anchor, pages }], &own, subject.geometry());
+    let lists = DraftLists::new(&[Anchor { id: anchor, pages }], 1, &own, subject.geometry());
     let (buffer, on) = subject.buffer();
     buffer.upload_draft(&lists, on)
 }

@@ -369,10 +369,19 @@ impl Forward for FakeModel {
     fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
         let (block, sequences) = (lists.block as usize, lists.sequences as usize);
         let columns = self.geometry.window_tokens as usize + block;
-        let mut stores = lists.window_store.clone();
+        let live = |row: &usize| row % sequences < drafters.len();
+        let rows = 0..block * sequences;
+        let mut stores: Vec<_> =
+            rows.clone().filter(live).map(|row| lists.window_store[row]).collect();
         stores.sort_unstable();
         stores.dedup();
-        assert_eq!(stores.len(), block * sequences, "scratch entries are apart");
+        assert_eq!(stores.len(), block * drafters.len(), "scratch entries are apart");
+        for row in rows.filter(|row| !live(row)) {
+            let none = [lists.id[row], lists.position[row], lists.window_store[row]];
+            assert_eq!(none, [-1; 3], "padding");
+            let list = &lists.window_at[row * columns..(row + 1) * columns];
+            assert!(list.iter().all(|at| *at == -1), "padding");
+        }
         for store in stores {
             self.window.insert(store, (u64::MAX, 0));
             self.exact.remove(&store);

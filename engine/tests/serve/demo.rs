@@ -28,7 +28,7 @@ static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
         context_tokens: 1024,
         draft_tokens: 5,
         skip_upper_half: true,
-        step_sizes: Vec::new(),
+        step_sizes: vec![1, 2, 4],
         biases: 16,
         seed: 0,
     };
@@ -41,7 +41,8 @@ static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
         ModelWeights::load(device.as_ref(), &config, (map.ids(), true), &source, &mut |_| {});
     let resident =
         Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20).unwrap();
-    let runner = Runner::new(&device, resident, &options, Rule::Standard).unwrap();
+    let mut runner = Runner::new(&device, resident, &options, Rule::Standard).unwrap();
+    runner.capture(&options).unwrap();
     let engine = Engine::new(runner, options).unwrap();
     let sequences = Sequences::new(engine, vec![config.eos_token_id]);
     TestServer::around(EngineHandle::spawn(sequences).unwrap(), ServerOptions::new("demo"))

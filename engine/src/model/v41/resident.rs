@@ -41,7 +41,7 @@ impl Resident {
         let pools =
             Pools { pages: pages.compressed, window_pages: pages.window, open_pages: pages.open };
         let limits = Limits {
-            tokens: options.largest_step_tokens(),
+            tokens: options.step_tokens,
             outputs: options.outputs(&geometry),
             sequences: options.sequences,
             table_pages: options.table_pages(&geometry),
