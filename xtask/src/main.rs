@@ -1,6 +1,9 @@
-//! Project chores: `cargo xtask fetch tokenizer`.
+//! Project chores: `cargo xtask fetch tokenizer`, `cargo xtask toolkit cuda`.
 
+mod command;
 mod fetch;
+mod toolkit;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -9,7 +12,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["fetch", "tokenizer"] => fetch::tokenizer(),
-        _ => Err("usage: cargo xtask fetch tokenizer".to_owned()),
+        ["toolkit", "cuda"] => toolkit::cuda(),
+        _ => Err("usage: cargo xtask fetch tokenizer | toolkit cuda".to_owned()),
     };
     match outcome {
         Ok(message) => {
