@@ -1,9 +1,9 @@
-//! Where the driver's library is. Looking for it loads nothing, so nothing in it can fail here.
+//! Where the driver's library is, for messages: the loader itself looks in more places.
 
 use std::path::{Path, PathBuf};
 
 /// The driver's library.
-pub(crate) const LIBRARY: &str = "libcuda.so.1";
+pub(super) const LIBRARY: &str = "libcuda.so.1";
 
 /// Where distributions and the vendor's installers put it, besides the loader's own path.
 const FOLDERS: &[&str] = &[
@@ -18,7 +18,7 @@ const FOLDERS: &[&str] = &[
 ];
 
 /// The first file of that name on the loader's path or in the usual folders.
-pub(crate) fn find() -> Option<PathBuf> {
+pub(super) fn find() -> Option<PathBuf> {
     let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let usual = FOLDERS.iter().map(PathBuf::from);
     find_in(std::env::split_paths(&path).chain(usual))

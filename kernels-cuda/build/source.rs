@@ -1,0 +1,58 @@
+//! Kernel sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every target: Hopper, and the family of data centre Blackwell (one image for 10.0 and 10.3).
+const TARGETS: &[&str] = &["sm_90a", "sm_100f"];
+
+/// One `.cu` file.
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    /// `family/file` without extension: the image's name.
+    pub(crate) name: String,
+    /// Its text and that of every device header, part of every image's key.
+    pub(crate) text: Vec<u8>,
+}
+
+impl Source {
+    /// All of them, in order of name. Headers lie in `device`.
+    pub(crate) fn all(kernels: &Path) -> Vec<Source> {
+        let headers: Vec<u8> =
+            list(&kernels.join("device")).iter().flat_map(|path| read(path)).collect();
+        let families = list(kernels).into_iter().filter(|path| path.is_dir());
+        let files = families.flat_map(|family| list(&family));
+        let sources = files.filter(|path| path.extension().is_some_and(|e| e == "cu"));
+        sources
+            .map(|path| {
+                let inside = path.strip_prefix(kernels).expect("listed inside the folder");
+                let name = inside.with_extension("").to_string_lossy().replace('\\', "/");
+                let text = [read(&path), headers.clone()].concat();
+                Source { path, name, text }
+            })
+            .collect()
+    }
+
+    /// The targets it is for: those of its suffix, or all.
+    pub(crate) fn targets(&self) -> &'static [&'static str] {
+        if self.name.ends_with("_sm90") {
+            &["sm_90a"]
+        } else if self.name.ends_with("_sm100") {
+            &["sm_100f"]
+        } else {
+            TARGETS
+        }
+    }
+}
+
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("cannot list {folder:?}: {error}"));
+    let mut paths: Vec<_> = entries.map(|e| e.expect("a folder that lists").path()).collect();
+    paths.sort();
+    paths
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("cannot read {path:?}: {error}"))
+}

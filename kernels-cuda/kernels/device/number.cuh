@@ -1,0 +1,55 @@
+// Fixed-width names and bit casts, for device code and, compiled by a host compiler, for the tests of
+// these headers. No standard library: the casts are the compiler's own.
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int i32;
+typedef long long i64;
+
+// KERNEL(name, threads) begins the definition of a kernel launched with blocks of up to `threads`. The build
+// finds kernels by it for the host.
+#ifdef __CUDACC__
+#define DEVICE __device__ __forceinline__
+#define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name
+#else
+#define DEVICE static inline
+#define KERNEL(name, threads) static void name
+#endif
+
+DEVICE u32 bits_of(float x) {
+#ifdef __CUDACC__
+    return __float_as_uint(x);
+#else
+    return __builtin_bit_cast(u32, x);
+#endif
+}
+
+DEVICE float float_of(u32 bits) {
+#ifdef __CUDACC__
+    return __uint_as_float(bits);
+#else
+    return __builtin_bit_cast(float, bits);
+#endif
+}
+
+// Magnitude bits: as integers they order like the values, infinity above them and NaN above infinity.
+DEVICE u32 magnitude_of(float x) { return bits_of(x) & 0x7FFFFFFFu; }
+
+constexpr u32 INFINITE = 0x7F800000u;
+// The one quiet NaN that results hold.
+constexpr u32 NAN_BITS = 0x7FC00000u;
+
+DEVICE bool is_nan(float x) { return magnitude_of(x) > INFINITE; }
+DEVICE bool is_finite(float x) { return magnitude_of(x) < INFINITE; }
+
+// Correctly rounded quotient. The compiler may not turn it into a product with a reciprocal.
+DEVICE float quotient(float x, float y) {
+#ifdef __CUDACC__
+    return __fdiv_rn(x, y);
+#else
+    return x / y;
+#endif
+}

@@ -1,0 +1,18 @@
+// An operand as kernels get it: the first byte of its codes and of its scales, and the units from one row
+// of the last axis to the next. Offsets are 64-bit throughout.
+#pragma once
+#include "bf16.cuh"
+
+struct View {
+    u8 *codes;
+    u8 *scales;
+    u64 stride;
+};
+
+// First element of row `row` of a plain operand; its elements are aligned, its rows to nothing more.
+template <typename T> DEVICE T *row_of(const View &view, u64 row) { return (T *)view.codes + row * view.stride; }
+
+// Little-endian, at any address.
+template <typename T> DEVICE void store_bytes(u8 *to, T value) {
+    for (int i = 0; i < (int)sizeof(T); i++) to[i] = (u8)(value >> 8 * i);
+}

@@ -1,0 +1,123 @@
+//! Chosen rows.
+
+use crate::{
+    driver::{Module, Queue, ViewArgument},
+    launcher::{Launcher, OnDevice, argument},
+    rows::{self, Launch, Rows, proven},
+    shared::Shared,
+    stream::CudaStream,
+};
+use std::sync::Arc;
+use tandem_hal::{
+    Checked, Error, Extents, Kernel, Ladder, MAX_OPERANDS, Needs, Op, Result, Stream, View, Want,
+    choose, dispatch,
+};
+
+/// A chosen ladder with its images loaded, erased.
+pub(crate) trait Run: Send + Sync {
+    fn op(&self) -> &Op;
+    fn name(&self, rows: u64) -> &'static str;
+    fn bits(&self) -> &'static str;
+    fn needs(&self) -> Needs;
+    fn launch(
+        &self,
+        shared: &Shared,
+        queue: &Queue,
+        views: &[&View],
+        extents: &Extents,
+    ) -> Result<()>;
+}
+
+struct Chosen<D: Rows> {
+    descriptor: D,
+    op: Op,
+    ladder: Ladder<D, Launch<D>>,
+    /// The image of each row of the ladder.
+    modules: Vec<Arc<Module>>,
+}
+
+impl<D: Rows> Chosen<D> {
+    fn new(shared: &Shared, descriptor: &D, want: &Want) -> Result<Self> {
+        let forced = shared.forced(D::ID);
+        let ladder = choose(D::rows(), descriptor, shared.info(), want, forced, &proven)?;
+        let modules = ladder.rows.iter().map(|row| shared.module(row.launch.image));
+        let modules = modules.collect::<Result<_>>()?;
+        let op = descriptor.clone().into();
+        Ok(Chosen { descriptor: descriptor.clone(), op, ladder, modules })
+    }
+
+    /// The place in the ladder of the row for `rows` rows of data.
+    fn place(&self, rows: u64) -> Option<usize> {
+        self.ladder.rows.iter().position(|row| row.tokens.contains(&rows))
+    }
+}
+
+impl<D: Rows> Run for Chosen<D> {
+    fn op(&self) -> &Op {
+        &self.op
+    }
+    fn name(&self, rows: u64) -> &'static str {
+        self.ladder.at(rows).map_or("none", |row| row.name)
+    }
+    fn bits(&self) -> &'static str {
+        self.ladder.bits()
+    }
+    fn needs(&self) -> Needs {
+        self.ladder.needs
+    }
+    fn launch(
+        &self,
+        shared: &Shared,
+        queue: &Queue,
+        views: &[&View],
+        extents: &Extents,
+    ) -> Result<()> {
+        let rows = extents.at(D::ROWS);
+        let place = self.place(rows).ok_or_else(|| Error::Unsupported {
+            op: D::ID.into(),
+            reason: format!("the row forced for it does not take {rows} rows"),
+        })?;
+        let mut operands = [ViewArgument::default(); MAX_OPERANDS];
+        for (operand, view) in operands.iter_mut().zip(views) {
+            *operand = argument(view)?;
+        }
+        let target = OnDevice { shared, queue, module: &self.modules[place] };
+        let on = Launcher { target: &target, extents };
+        rows::launch(&self.descriptor, self.ladder.rows[place], operands.into_iter(), &on)
+    }
+}
+
+/// What [`tandem_hal::Device::prepare`] gives.
+pub(crate) struct CudaKernel {
+    run: Arc<dyn Run>,
+    shared: Arc<Shared>,
+}
+
+impl CudaKernel {
+    /// Choose rows for an operator and load their images.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with the reason of each row, or what the driver says.
+    pub(crate) fn prepare(shared: &Arc<Shared>, op: &Op, want: &Want) -> Result<CudaKernel> {
+        fn chosen<D: Rows>(shared: &Shared, d: &D, want: &Want) -> Result<Arc<dyn Run>> {
+            Ok(Arc::new(Chosen::new(shared, d, want)?))
+        }
+        let run = dispatch!(op, d => chosen(shared, d, want))?;
+        Ok(CudaKernel { run, shared: shared.clone() })
+    }
+}
+
+impl Kernel for CudaKernel {
+    fn name(&self, tokens: u64) -> &'static str {
+        self.run.name(tokens)
+    }
+    fn bits(&self) -> &'static str {
+        self.run.bits()
+    }
+    fn needs(&self) -> Needs {
+        self.run.needs()
+    }
+    fn launch(&self, io: &Checked<'_>, on: &dyn Stream) -> Result<()> {
+        CudaStream::of(on, &self.shared)?.launch(&self.run, io)
+    }
+}

@@ -1,0 +1,113 @@
+//! From checked operands to launches.
+
+#![allow(unsafe_code)]
+
+use crate::{
+    driver::{Argument, Module, Queue, Shape, ViewArgument},
+    memory::Memory,
+    shared::Shared,
+};
+use tandem_hal::{Error, Extents, Result, Sym, View};
+
+/// Threads of a block when work items are taken one a thread.
+const THREADS: u32 = 256;
+/// Blocks of a launch at most; kernels go round.
+const BLOCKS: u64 = 0x7FFF_FFFF;
+
+/// What runs kernels.
+pub(crate) trait Target {
+    /// Run a kernel of the row's image.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn launch(&self, kernel: &str, shape: &Shape, arguments: &[Argument<'_>]) -> Result<()>;
+}
+
+/// Where the launches of one operator go.
+pub(crate) struct Launcher<'a> {
+    pub(crate) target: &'a dyn Target,
+    pub(crate) extents: &'a Extents,
+}
+
+impl Launcher<'_> {
+    /// The launch's value of a dim.
+    pub(crate) fn at(&self, sym: Sym) -> u64 {
+        self.extents.at(sym)
+    }
+
+    /// One thread for each of `items`, as `FOR_EACH_ITEM` of the device headers takes them.
+    ///
+    /// # Errors
+    /// As [`Launcher::launch`].
+    pub(crate) fn items(&self, kernel: &str, items: u64, arguments: &[Argument<'_>]) -> Result<()> {
+        let blocks = items.div_ceil(u64::from(THREADS));
+        self.launch(kernel, &Shape::flat(at_most(blocks, BLOCKS), THREADS), arguments)
+    }
+
+    /// One block for each of `rows`; kernels go round when there are more than a grid holds.
+    ///
+    /// # Errors
+    /// As [`Launcher::launch`].
+    pub(crate) fn rows(
+        &self,
+        kernel: &str,
+        rows: u64,
+        threads: u32,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        self.launch(kernel, &Shape::flat(at_most(rows, BLOCKS), threads), arguments)
+    }
+
+    /// Launch a kernel of the row's image; nothing for an empty grid.
+    ///
+    /// # Errors
+    /// What the target says.
+    pub(crate) fn launch(
+        &self,
+        kernel: &str,
+        shape: &Shape,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        if shape.is_empty() { Ok(()) } else { self.target.launch(kernel, shape, arguments) }
+    }
+}
+
+/// A queue of a device. Only made for operands that passed the operand check.
+pub(crate) struct OnDevice<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) queue: &'a Queue,
+    pub(crate) module: &'a Module,
+}
+
+impl Target for OnDevice<'_> {
+    fn launch(&self, kernel: &str, shape: &Shape, arguments: &[Argument<'_>]) -> Result<()> {
+        let function = self.module.function(kernel).map_err(Error::from)?;
+        // SAFETY: every address among the arguments is that of a view which passed the plan's operand
+        // check: it lies within its reservation, is of the contract's extents, and no output overlaps
+        // another operand. Reservations are freed only after this queue has passed, and graphs hold the
+        // views they recorded. Kernels mask indices and counts outside, as the pages say.
+        let launched = unsafe { self.queue.launch(function, shape, arguments) };
+        launched.map_err(|failure| self.shared.fail(failure))
+    }
+}
+
+/// An operand as kernels get it.
+///
+/// # Errors
+/// [`Error::ForeignObject`] when its memory is another backend's.
+pub(crate) fn argument(view: &View) -> Result<ViewArgument> {
+    if view.is_empty() {
+        return Ok(ViewArgument::default());
+    }
+    let base = Memory::of(view)?.address();
+    Ok(ViewArgument {
+        codes: base + view.offset(),
+        scales: base + view.scale_offset(),
+        stride: view.stride(),
+    })
+}
+
+/// `count`, as a number of blocks.
+pub(crate) fn at_most(count: u64, limit: u64) -> u32 {
+    u32::try_from(count.min(limit)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,3 @@
+//! Kernel rows of the `gemm` operators.
+
+mod bf16_linear;

@@ -1,0 +1,3 @@
+//! Kernel rows of the `kv` operators.
+
+mod store;

@@ -1,0 +1,9 @@
+//! Kernel rows of every operator, in the folders of their pages.
+
+mod gemm;
+mod kv;
+mod norm;
+mod prelude;
+mod quant;
+mod rows;
+mod unwritten;

@@ -1,0 +1,3 @@
+//! Kernel rows of the `norm` operators.
+
+mod rms;

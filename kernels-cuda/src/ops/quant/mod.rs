@@ -1,0 +1,6 @@
+//! Kernel rows of the `quant` operators.
+
+mod cast;
+mod rule;
+
+pub(super) use rule::Rule;

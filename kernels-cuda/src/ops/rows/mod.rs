@@ -1,0 +1,5 @@
+//! Kernel rows of the `rows` operators.
+
+mod embed;
+mod gather;
+mod place;

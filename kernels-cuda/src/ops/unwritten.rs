@@ -1,0 +1,31 @@
+//! Operators that have no kernel here yet: a plan of one says so, or takes its decomposition.
+
+use crate::rows::{Launch, Rows};
+use tandem_hal::Row;
+
+macro_rules! unwritten {
+    ($($name:ident)*) => {
+        $(impl Rows for tandem_hal::$name {
+            fn rows() -> &'static [Row<Self, Launch<Self>>] {
+                &[]
+            }
+        })*
+    };
+}
+
+unwritten! {
+    Decode Requant
+    Mxfp8Linear Mxfp4Linear F32Linear GroupedLinear
+    RmsNormCast Rotate RmsNormRotate
+    MhcStart MhcMixes MhcCollapse MhcExpand MhcMean MhcCollapseNorm
+    Fetch Compress Locate NormRotateStore
+    Scores TopK Candidates Select
+    SparseAttention MergeAttention MlaExpanded MlaAbsorbed
+    Route GateUp Swiglu Down Combine AddShared ExpertUp ExpertDown
+    RouteGrouped RouteHash CombineScaled
+    EngramHash EngramLookup EngramGate
+    Markov Confidence Verify
+    Penalise MaskLogits Filter Draw LogProbs
+    RotateHalves DenseAttention GatedSilu Gelu AddRows Unfold
+    AllReduce AllGather
+}

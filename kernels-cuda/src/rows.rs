@@ -1,0 +1,120 @@
+//! Kernel rows of this backend.
+
+use crate::{driver::ViewArgument, launcher::Launcher};
+use tandem_hal::{
+    Candidate, DeviceInfo, Dir, IoSet, Needs, Numerics, Op, Operator, Rank, Result, Row, Slot,
+    Want, candidates, dispatch,
+};
+
+/// Targets that every portable kernel is compiled for.
+pub(crate) const ALL: &[&str] = &["sm_90a", "sm_100f"];
+
+/// An operator's operands as kernels get them.
+pub(crate) type Arguments<D> = <D as Operator>::Io<ViewArgument, ViewArgument>;
+
+/// How a row is launched.
+pub(crate) struct Launch<D: Operator> {
+    /// The image with its kernels.
+    pub(crate) image: &'static str,
+    /// Operands that passed the operand check, to launches.
+    pub(crate) run: fn(&D, &Arguments<D>, &Launcher<'_>) -> Result<()>,
+}
+
+/// An operator of this backend.
+pub(crate) trait Rows: Operator {
+    /// Its kernels; none until one is written.
+    fn rows() -> &'static [Row<Self, Launch<Self>>];
+}
+
+/// Runs a row on operands in order of declaration.
+///
+/// # Errors
+/// What the target returns.
+pub(crate) fn launch<D: Rows>(
+    d: &D,
+    row: &Row<D, Launch<D>>,
+    operands: impl Iterator<Item = ViewArgument>,
+    on: &Launcher<'_>,
+) -> Result<()> {
+    let names = <Arguments<D> as IoSet<ViewArgument, ViewArgument>>::NAMES;
+    let mut slots = names.iter().zip(operands).map(|((_, dir), view)| match dir {
+        Dir::In => Slot::In(view),
+        Dir::Out | Dir::InOut => Slot::Out(view),
+    });
+    let io = <Arguments<D> as IoSet<ViewArgument, ViewArgument>>::from_slots(&mut slots);
+    (row.launch.run)(d, &io, on)
+}
+
+/// What a row takes.
+type Accepts<D> = fn(&D, &DeviceInfo) -> std::result::Result<(), &'static str>;
+
+/// A plain kernel for every size, whose rows of data never see each other.
+pub(crate) const fn portable<D: Operator>(
+    image: &'static str,
+    run: fn(&D, &Arguments<D>, &Launcher<'_>) -> Result<()>,
+    accepts: Accepts<D>,
+) -> Row<D, Launch<D>> {
+    Row {
+        name: "portable",
+        arch: ALL,
+        rank: Rank::Portable,
+        numerics: Numerics::RowInvariant,
+        bits: "portable",
+        tokens: 0..=u64::MAX,
+        accepts,
+        needs: |_, _| Needs { workspace_bytes: 0 },
+        launch: Launch { image, run },
+    }
+}
+
+/// Takes every descriptor.
+pub(crate) fn any<D>(_: &D, _: &DeviceInfo) -> std::result::Result<(), &'static str> {
+    Ok(())
+}
+
+/// Whether the conformance run of a row on a board is on record. None is yet, so that only portable rows
+/// are taken unless one is forced by name.
+pub(crate) fn proven(_row: &str) -> bool {
+    false
+}
+
+/// Every row with its verdict.
+pub(crate) fn table(
+    op: &Op,
+    info: &DeviceInfo,
+    want: &Want,
+    forced: Option<&str>,
+) -> Vec<Candidate> {
+    fn of<D: Rows>(d: &D, info: &DeviceInfo, want: &Want, forced: Option<&str>) -> Vec<Candidate> {
+        candidates(D::rows(), d, info, want, forced, &proven)
+    }
+    dispatch!(op, d => of(d, info, want, forced))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image;
+    use std::path::Path;
+
+    fn check<D: Rows>() {
+        for row in D::rows() {
+            let (name, folder) = (row.launch.image, Path::new(env!("CARGO_MANIFEST_DIR")));
+            let source = folder.join("kernels").join(format!("{name}.cu"));
+            assert!(source.is_file(), "{} names {name}, which has no source", D::ID);
+            for target in row.arch {
+                let there = image::absent().is_some() || image::find(name, target).is_some();
+                assert!(there, "{} names {name}, which is not compiled for {target}", D::ID);
+            }
+        }
+    }
+
+    macro_rules! check_all {
+        ([] $($name:ident)*) => { $(check::<tandem_hal::$name>();)* };
+    }
+
+    #[test]
+    fn every_row_has_a_source_and_images_for_its_targets() {
+        tandem_hal::for_each_operator!([check_all]);
+    }
+}
