@@ -184,3 +184,35 @@ fn c096_without_a_driver_the_reference_works_and_the_list_says_what_is_missing()
     assert!(text.contains(&format!("{}/libcuda.so.1", empty.path().display())), "{text}");
     tandem(&["kernels", "--device", "cuda:0"]).refused(5, &["no device cuda:0"]);
 }
+
+/// A library that calls itself a driver of this version and has nothing else.
+fn fake_driver(folder: &std::path::Path, version: Option<i32>) {
+    let source = folder.join("driver.c");
+    let body = version.map_or_else(
+        || "int nothing;".to_owned(),
+        |version| format!("int cuDriverGetVersion(int *v) {{ *v = {version}; return 0; }}"),
+    );
+    fs::write(&source, body).unwrap();
+    let library = folder.join("libcuda.so.1");
+    let built = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(built.is_ok_and(|status| status.success()), "a C compiler builds the library");
+}
+
+#[test]
+fn c096_a_driver_that_is_too_old_or_not_whole_is_named() {
+    for (version, complaint) in [
+        (Some(12_040), "supports CUDA 12.4, 13.0 is needed: update the driver"),
+        (Some(13_000), "has no cu"),
+        (None, "has no cu"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fake_driver(folder.path(), version);
+        let text = tandem_with_library_path(&["doctor"], folder.path()).ok();
+        let line = text.lines().find(|line| line.starts_with("cuda")).unwrap();
+        assert!(line.contains(complaint), "{line}");
+        assert!(line.ends_with("use --device reference"), "{line}");
+    }
+}
