@@ -5,6 +5,8 @@ mod markov;
 mod verify;
 
 #[cfg(test)]
+mod law_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod verify_tests;
