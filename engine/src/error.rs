@@ -133,8 +133,9 @@ impl Error {
     }
 
     /// A refusal of a set of files.
-    pub(crate) fn checkpoint(problem: impl Into<String>) -> Self {
-        Self::Checkpoint { problem: problem.into() }
+    pub(crate) fn checkpoint(problem: impl fmt::Display) -> Self {
+        let remedy = "take config.json and every shard from one release";
+        Self::Checkpoint { problem: format!("{problem}; {remedy}") }
     }
 }
 

@@ -244,7 +244,8 @@ fn c084_a_shard_is_missing() {
     let message = refused(&folder);
     assert_eq!(
         message,
-        "checkpoint: shards missing: model-00005-of-00005.safetensors (12 tensors)"
+        "checkpoint: shards missing: model-00005-of-00005.safetensors (12 tensors); \
+         take config.json and every shard from one release"
     );
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console;
 
@@ -71,17 +71,27 @@ fn operator_row(text: &str) -> Result<(String, String), String> {
 /// The exit code when there is nothing to run: 0 after help and version, 2 after a mistake, each
 /// of which has been printed.
 pub(crate) fn parse() -> Result<Arguments, ExitCode> {
-    Arguments::try_parse().map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A reader that has gone away does not want the rest.
-            let _written = error.print();
-            ExitCode::SUCCESS
-        }
-        _ => {
-            console::complain(&in_one_line(&error));
-            ExitCode::from(2)
+    let command = Arguments::command().mut_args(numeric).mut_subcommands(|c| c.mut_args(numeric));
+    let matches = command.try_get_matches();
+    matches.and_then(|matches| Arguments::from_arg_matches(&matches)).map_err(|error| {
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                // A reader that has gone away does not want the rest.
+                let _written = error.print();
+                ExitCode::SUCCESS
+            }
+            _ => {
+                console::complain(&in_one_line(&error));
+                ExitCode::from(2)
+            }
         }
     })
+}
+
+/// Reads `-1` as a value that is out of range, not as an option that does not exist.
+fn numeric(argument: Arg) -> Arg {
+    let takes_values = argument.get_action().takes_values();
+    argument.allow_negative_numbers(takes_values)
 }
 
 /// The parser's message in one line: what is wrong, what was perhaps meant, where to look.
@@ -90,6 +100,12 @@ fn in_one_line(error: &clap::Error) -> String {
         || error.kind() == ErrorKind::MissingSubcommand
     {
         return "no command given; try 'tandem chat', or see 'tandem --help'".to_owned();
+    }
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        let unreadable = std::env::args_os().find(|argument| argument.to_str().is_none());
+        let shown = unreadable.unwrap_or_default();
+        let shown = shown.to_string_lossy();
+        return format!("argument {shown:?} is not UTF-8; convert it to UTF-8");
     }
     let text = error.render().to_string();
     let message = text.split("\n\n").next().unwrap_or_default();

@@ -27,19 +27,27 @@ pub(crate) struct Options {
     #[arg(short, long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     repetitions: u64,
     /// Fail below this many generated tokens a second
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = bound)]
     min_decode: Option<f64>,
     /// Fail below this many prompt tokens a second
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = bound)]
     min_prefill: Option<f64>,
     /// Fail when getting ready takes more milliseconds
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = bound)]
     max_ready: Option<f64>,
     /// Fail above this many megabytes resident
-    #[arg(long, value_name = "MB")]
+    #[arg(long, value_name = "MB", value_parser = bound)]
     max_resident: Option<f64>,
     #[command(flatten)]
     limits: Limits,
+}
+
+/// A figure to compare with, which NaN is not.
+fn bound(text: &str) -> std::result::Result<f64, String> {
+    match text.parse() {
+        Ok(bound) if bound >= 0.0 => Ok(bound),
+        _ => Err("give a number, 0 or more".to_owned()),
+    }
 }
 
 /// One run of a prompt and its answer.
@@ -60,6 +68,12 @@ pub(crate) fn run(common: &Common, options: &Options, started: Instant) -> Resul
     }
     let work = Work { drafts: Drafts::Always, ..Work::ALONE };
     let mut ready = Ready::load(common, &options.limits, work)?;
+    let (tokens, room) =
+        (options.n_prompt.saturating_add(options.n_gen), ready.engine.capacity_tokens());
+    if tokens > room {
+        let problem = format!("{tokens} tokens in all, but a sequence has {room}; give fewer");
+        return Err(Error::Argument { argument: "--n-prompt and --n-gen".into(), problem });
+    }
     let mut report = Report { passed: true };
     let ready_ms = started.elapsed().as_secs_f64() * 1e3;
     report.at_most("ready", ready_ms, "ms", options.max_ready)?;

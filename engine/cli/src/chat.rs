@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use tandem_engine::exec::{FinishReason, Request};
+use tandem_engine::sample::SamplingParameters;
 use tandem_engine::text::{
     AssistantMessage, Conversation, Event, GenerationEnd, Message, Reply, ReplyStream,
     SamplingFields, SamplingRequest, TextError,
@@ -32,7 +33,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ON|OFF")]
     thinking: Option<Thinking>,
     /// Tokens of an answer at most; as the hosted model, but 200 for the built-in demo
-    #[arg(short = 'n', long, visible_alias = "n-predict", value_name = "TOKENS")]
+    #[arg(
+        short = 'n',
+        long,
+        visible_alias = "n-predict",
+        value_name = "TOKENS",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     max_tokens: Option<u64>,
     #[command(flatten)]
     sampling: Sampling,
@@ -62,13 +69,11 @@ Ctrl-C  stop an answer
 /// Whatever is wrong with the arguments, the checkpoint or the devices, or with one message when
 /// the input is not a terminal.
 pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
-    let mut talk = Talk::new(Ready::load(common, &options.limits, Work::ALONE)?, options)?;
-    let terminal = |source| Error::Io { action: "read", path: "the terminal".into(), source };
-    let readline = |error| match error {
-        ReadlineError::Io(source) => terminal(source),
-        other => terminal(io::Error::other(other)),
-    };
-    let mut editor = DefaultEditor::new().map_err(readline)?;
+    let sampling = options.sampling.parameters()?;
+    let ready = Ready::load(common, &options.limits, Work::ALONE)?;
+    // The editor listens for Ctrl-C too; of two listeners the later one hears it.
+    let mut editor = DefaultEditor::new().map_err(unreadable)?;
+    let mut talk = Talk::new(ready, options, sampling)?;
     let interactive = io::stdin().is_terminal();
     if interactive {
         let name = &talk.ready.source.name;
@@ -79,7 +84,7 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => return Ok(ExitCode::SUCCESS),
-            Err(error) => return Err(readline(error)),
+            Err(error) => return Err(unreadable(error)),
         };
         if line.trim().is_empty() {
             continue;
@@ -104,23 +109,36 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     }
 }
 
+/// Input that is no text, or cannot be read at all.
+fn unreadable(error: ReadlineError) -> Error {
+    let path = "standard input".to_owned();
+    match error {
+        ReadlineError::Io(source) if source.kind() == io::ErrorKind::InvalidData => {
+            Error::File { file: path, problem: "a line is not UTF-8; convert it to UTF-8".into() }
+        }
+        ReadlineError::Io(source) => Error::Io { action: "read", path, source },
+        other => Error::Io { action: "read", path, source: io::Error::other(other) },
+    }
+}
+
 /// A conversation and the model that answers.
 struct Talk<'a> {
     ready: Ready,
     options: &'a Options,
     conversation: Conversation,
+    sampling: SamplingParameters,
     interrupt: Interrupt,
 }
 
 impl<'a> Talk<'a> {
-    fn new(ready: Ready, options: &'a Options) -> Result<Self> {
+    fn new(ready: Ready, options: &'a Options, sampling: SamplingParameters) -> Result<Self> {
         let mut conversation = Conversation::new(Vec::new());
         conversation.thinking = match options.thinking {
             Some(thinking) => thinking == Thinking::On,
             None => !ready.source.is_demo(),
         };
         let interrupt = Interrupt::install()?;
-        let mut talk = Self { ready, options, conversation, interrupt };
+        let mut talk = Self { ready, options, conversation, sampling, interrupt };
         talk.reset();
         Ok(talk)
     }
@@ -160,7 +178,7 @@ impl<'a> Talk<'a> {
         let request = Request {
             max_tokens: Some(self.max_tokens(ids.len() as u64)),
             prompt: ids,
-            sampling: self.options.sampling.parameters(),
+            sampling: self.sampling.clone(),
             stop_ids: vec![config.eos_token_id],
             drafts: true,
             ..Request::default()

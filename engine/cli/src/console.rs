@@ -9,32 +9,41 @@ use tandem_engine::{Error, Result};
 /// Writes `text` to standard output at once.
 ///
 /// # Errors
-/// When standard output cannot take it. A reader that has gone away is no error: the rest is not
-/// wanted.
+/// When standard output cannot take it, or its reader has gone away and the work may end.
 pub(crate) fn print(text: impl Display) -> Result<()> {
     let mut out = io::stdout().lock();
-    match write!(out, "{text}").and_then(|()| out.flush()) {
-        Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::Io { action: "write", path: "standard output".into(), source })
-        }
-        _ => Ok(()),
-    }
+    let path = "standard output".to_owned();
+    let failed = |source| Error::Io { action: "write", path, source };
+    write!(out, "{text}").and_then(|()| out.flush()).map_err(failed)
 }
 
-/// Writes the one line of an error and gives the exit code.
+/// Writes the one line of an error and gives the exit code. A reader that went away wanted no more:
+/// that ends a command quietly.
 pub(crate) fn report(error: &Error) -> ExitCode {
-    complain(&error.to_string());
-    ExitCode::from(error.exit_code())
+    match error {
+        Error::Io { action: "write", source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        _ => {
+            complain(&error.to_string());
+            ExitCode::from(error.exit_code())
+        }
+    }
 }
 
 /// Writes a message as one line to standard error, whatever names it carries.
 pub(crate) fn complain(message: &str) {
-    eprintln!("error: {}", one_line(message));
+    aside(format_args!("error: {}", one_line(message)));
 }
 
-/// A remark beside the output.
+/// A remark on an answer.
 pub(crate) fn note(remark: &str) {
-    eprintln!("[{remark}]");
+    aside(format_args!("[{remark}]"));
+}
+
+/// A line on standard error, beside the output. Nothing depends on its being read.
+pub(crate) fn aside(line: impl Display) {
+    let _read = writeln!(io::stderr(), "{line}");
 }
 
 /// A message without characters that would move the cursor.

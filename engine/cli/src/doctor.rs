@@ -16,12 +16,13 @@ use crate::{backends, console};
 /// # Errors
 /// A checkpoint that is not whole; what was found before that has been printed.
 pub(crate) fn run(common: &Common) -> Result<ExitCode> {
+    let backends = backends::listed(common)?;
     say("tandem", env!("CARGO_PKG_VERSION"))?;
     say("host", &format!("{} {}", std::env::consts::OS, std::env::consts::ARCH))?;
     let cores = std::thread::available_parallelism();
     say("cores", &cores.map_or_else(|error| error.to_string(), |cores| cores.to_string()))?;
     say("memory", &memory())?;
-    for backend in backends::listed(common)? {
+    for backend in backends {
         match backend.devices {
             Err(error) => say(backend.provider.name(), &error.to_string())?,
             Ok(devices) => {

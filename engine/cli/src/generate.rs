@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use tandem_engine::exec::Request;
 use tandem_engine::text::PlainStream;
 use tandem_engine::{Error, Result};
@@ -31,14 +32,15 @@ pub(crate) struct Options {
         long,
         visible_alias = "n-predict",
         value_name = "TOKENS",
-        default_value_t = 128
+        default_value_t = 128,
+        value_parser = clap::value_parser!(u64).range(1..)
     )]
     max_tokens: u64,
     /// Go on after the token that ends a text
     #[arg(long)]
     ignore_eos: bool,
     /// End before this text; may be repeated
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     stop: Vec<String>,
     #[command(flatten)]
     sampling: Sampling,
@@ -55,13 +57,14 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         (Some(prompt), _) => prompt.clone(),
         (None, file) => read(file.as_deref().unwrap_or("-"))?,
     };
+    let sampling = options.sampling.parameters()?;
     let mut ready = Ready::load(common, &options.limits, Work::ALONE)?;
     let config = &ready.source.config;
     let mut prompt = vec![config.bos_token_id];
     prompt.extend(ready.tokenizer.encode(&text)?);
     let request = Request {
         prompt,
-        sampling: options.sampling.parameters(),
+        sampling,
         stop_ids: if options.ignore_eos { vec![] } else { vec![config.eos_token_id] },
         max_tokens: Some(options.max_tokens),
         drafts: true,

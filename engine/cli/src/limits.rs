@@ -28,7 +28,6 @@ pub(crate) struct Limits {
         long,
         visible_alias = "draft",
         value_name = "TOKENS",
-        allow_negative_numbers = true,
         conflicts_with = "speculative_config"
     )]
     pub(crate) draft_max: Option<i64>,

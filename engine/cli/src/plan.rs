@@ -32,7 +32,7 @@ pub(crate) struct Options {
     #[arg(long)]
     language_model_only: bool,
     /// Draft tokens a step, 0 for none; the trained block if left out
-    #[arg(long, visible_alias = "draft", value_name = "TOKENS", allow_negative_numbers = true)]
+    #[arg(long, visible_alias = "draft", value_name = "TOKENS")]
     draft_max: Option<i64>,
     /// Where the n-gram tables lie: {"cpu_offload": true} for the host
     #[arg(long, value_name = "JSON", value_parser = engram_config)]

@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
+
+use crate::console;
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,24 +33,29 @@ impl Progress {
 
     /// Shows that `done` of `total` bytes are done.
     pub(crate) fn show(&mut self, done: u64, total: u64) {
-        if matches!(self.state, State::Silent) && self.started.elapsed() > PATIENCE {
-            self.state = if io::stderr().is_terminal() {
-                State::Bar(bar(self.what, total))
-            } else {
-                State::Lines { next: Instant::now() }
+        if let Some(line) = self.line((done, total), Instant::now(), io::stderr().is_terminal()) {
+            console::aside(line);
+        }
+    }
+
+    /// Moves the bar, or answers the line that is due.
+    fn line(&mut self, (done, total): (u64, u64), now: Instant, terminal: bool) -> Option<String> {
+        if matches!(self.state, State::Silent) && now - self.started > PATIENCE {
+            self.state = match terminal {
+                true => State::Bar(bar(self.what, total)),
+                false => State::Lines { next: now },
             };
         }
         match &mut self.state {
-            State::Silent => {}
             State::Bar(bar) => bar.set_position(done),
-            State::Lines { next } if Instant::now() >= *next => {
-                let gigabytes = |bytes| bytes as f64 / 1e9;
-                let (done, total) = (gigabytes(done), gigabytes(total));
-                eprintln!("{}: {done:.1} of {total:.1} GB", self.what);
-                *next = Instant::now() + INTERVAL;
+            State::Lines { next } if now >= *next => {
+                let (done, total) = (DecimalBytes(done), DecimalBytes(total));
+                *next = now + INTERVAL;
+                return Some(format!("{}: {done} of {total}", self.what));
             }
-            State::Lines { .. } => {}
+            State::Silent | State::Lines { .. } => {}
         }
+        None
     }
 }
 
@@ -62,7 +69,26 @@ impl Drop for Progress {
 }
 
 fn bar(what: &'static str, total: u64) -> ProgressBar {
-    let template = "{msg} [{bar:32}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+    let template = "{msg} [{bar:32}] {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left";
     let style = ProgressStyle::with_template(template).expect("the template is well formed");
     ProgressBar::new(total).with_style(style.progress_chars("=> ")).with_message(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_work_gives_plain_lines_where_there_is_no_terminal() {
+        let mut progress = Progress::new("loading weights");
+        let started = progress.started;
+        let lines: Vec<_> = (0..=20_u64)
+            .filter_map(|halves| {
+                let now = started + Duration::from_millis(500 * halves);
+                progress.line((halves * 100_000_000, 2_000_000_000), now, false)
+            })
+            .collect();
+        let expected = ["300.00 MB of 2.00 GB", "1.30 GB of 2.00 GB"];
+        assert_eq!(lines, expected.map(|bytes| format!("loading weights: {bytes}")));
+    }
 }

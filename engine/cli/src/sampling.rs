@@ -1,6 +1,7 @@
 //! How tokens are chosen, in the spelling of the servers its users know.
 
 use clap::Args;
+use tandem_engine::Result;
 use tandem_engine::sample::SamplingParameters;
 
 /// Sampling.
@@ -13,7 +14,7 @@ pub(crate) struct Sampling {
     #[arg(long, value_name = "P", default_value_t = 1.0)]
     pub(crate) top_p: f32,
     /// Tokens kept, the most likely ones; 0 for all
-    #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) top_k: i64,
     /// Least probability kept, as a share of the largest
     #[arg(long, value_name = "P", default_value_t = 0.0)]
@@ -24,9 +25,16 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// The request's parameters. Their ranges are checked when it is added.
-    pub(crate) fn parameters(&self) -> SamplingParameters {
+    /// A request's parameters, within their ranges: a mistake is known before weights are read.
+    ///
+    /// # Errors
+    /// The first that is outside its range.
+    pub(crate) fn parameters(&self) -> Result<SamplingParameters> {
         let Self { temperature, top_p, top_k, min_p, seed } = *self;
-        SamplingParameters { temperature, top_p, top_k, min_p, seed, ..Default::default() }
+        let parameters =
+            SamplingParameters { temperature, top_p, top_k, min_p, seed, ..Default::default() };
+        // No token is named here, so neither the vocabulary nor the room for biases matters.
+        parameters.check(u64::MAX, 0)?;
+        Ok(parameters)
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use tandem_engine::serve::{EngineHandle, Sequences, ServedModel, Server, ServerOptions};
 use tandem_engine::{Error, Result};
 
@@ -26,7 +27,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 8000)]
     port: u16,
     /// What clients call the model; the folder's name if left out
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     served_model_name: Option<String>,
     /// Sequences that run at once
     #[arg(long, value_name = "SEQUENCES", default_value_t = 8)]

@@ -42,7 +42,7 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     let recipe = Recipe::of(&source.config);
     let mut progress =
         |read: tandem_engine::weights::Progress| reading.show(read.done_bytes, read.total_bytes);
-    let mut note = |name: &str| eprintln!("comparing {name}");
+    let mut note = |name: &str| console::aside(format_args!("comparing {name}"));
     let report = run.report(&source.config, &recipe, &mut progress, &mut note)?;
     console::print(&report)?;
     Ok(if report.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

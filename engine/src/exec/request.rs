@@ -53,8 +53,8 @@ impl Request {
             return refuse(
                 "prompt",
                 format!(
-                    "{tokens} tokens, but the cache holds {capacity_tokens}; shorten it or give \
-                     the cache more memory"
+                    "{tokens} tokens, but the cache holds {capacity_tokens}; shorten it or \
+                     allow longer sequences"
                 ),
             );
         }

@@ -64,8 +64,9 @@ impl Checkpoint {
             return Err(Error::checkpoint(format!("neither {INDEX} nor {SINGLE} is there")));
         }
         let text = files.read(INDEX, INDEX_LIMIT_BYTES)?;
-        let index: Index = serde_json::from_slice(&text)
-            .map_err(|error| Error::file(INDEX, format!("bad index: {error}")))?;
+        let index: Index = serde_json::from_slice(&text).map_err(|error| {
+            Error::file(INDEX, format!("bad index: {error}; fetch the file again"))
+        })?;
         let mut by_shard: BTreeMap<String, usize> = BTreeMap::new();
         for (tensor, file) in &index.weight_map.0 {
             if !is_plain(file) {

@@ -120,6 +120,15 @@ pub struct Entry {
 /// the limit, text that is not the expected JSON, a name given twice, an unknown dtype, offsets
 /// that do not match the shape, overlaps, holes, and bytes after the last tensor.
 pub fn read(file: &str, source: &dyn ReadAt) -> Result<Vec<Entry>> {
+    checked(file, source).map_err(|mut error| {
+        if let Error::File { problem, .. } | Error::Tensor { problem, .. } = &mut error {
+            problem.push_str("; fetch the file again");
+        }
+        error
+    })
+}
+
+fn checked(file: &str, source: &dyn ReadAt) -> Result<Vec<Entry>> {
     let total = source.length_bytes();
     let mut prefix = [0; PREFIX_BYTES as usize];
     if total < PREFIX_BYTES {
