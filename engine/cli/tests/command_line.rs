@@ -6,10 +6,47 @@ use std::fs;
 
 use tandem::{Finished, tandem, tandem_with_library_path};
 
+const COMMANDS: [&str; 8] =
+    ["generate", "chat", "serve", "bench", "plan", "verify", "kernels", "doctor"];
+
+/// What follows `tandem` or `chat`'s `--` in a line of the README's blocks of commands.
+fn example(line: &str) -> Option<Vec<&str>> {
+    let command = line.split(" #").next()?;
+    let rest =
+        command.strip_prefix("tandem ").or(command.strip_prefix("cargo run --release -- "))?;
+    Some(rest.split_whitespace().collect())
+}
+
+#[test]
+fn the_readme_shows_every_command_and_no_flag_that_does_not_exist() {
+    let readme = include_str!("../../../README.md");
+    let examples: Vec<_> = readme.lines().filter_map(example).collect();
+    for command in COMMANDS {
+        assert!(examples.iter().any(|words| words[0] == command), "{command} has an example");
+    }
+    let help = |command: &str| tandem(&[command, "--help"]).ok();
+    let has = |text: &str, flag: &str| {
+        text.split(|c: char| !(c.is_alphanumeric() || "-_".contains(c))).any(|word| word == flag)
+    };
+    for words in &examples {
+        let text = help(words[0]);
+        for flag in words.iter().filter(|word| word.starts_with('-')) {
+            assert!(has(&text, flag), "{flag} of {words:?} in\n{text}");
+        }
+    }
+    // Flags in running text belong to some command.
+    let all: String = COMMANDS.iter().map(|command| help(command)).collect();
+    for flag in readme.split('`').filter_map(|code| code.split(' ').next()) {
+        if flag.starts_with("--") {
+            assert!(has(&all, flag), "{flag}");
+        }
+    }
+}
+
 #[test]
 fn help_and_version_need_nothing() {
     let help = tandem(&["--help"]).ok();
-    for command in ["generate", "chat", "serve", "bench", "plan", "kernels", "doctor"] {
+    for command in COMMANDS {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command}");
         assert!(tandem(&[command, "--help"]).ok().contains("Usage: tandem"));
     }
