@@ -4,6 +4,7 @@ mod model_support;
 
 use model_support::{Bench, Inputs, demo_config, limits, null};
 use tandem_engine::model::v41::{Caches, Config, Limits, Model, ModelWeights, Pools, Recipe};
+use tandem_engine::plan::{Boards, Placement, Request, plan};
 use tandem_engine::weights::{Progress, Share, Source};
 use tandem_hal::{Device, Place};
 
@@ -82,4 +83,29 @@ fn the_release_is_planned_without_a_checkpoint() {
     model.scratch(&device).unwrap();
     Caches::new(&device, &config, &limits.pools).unwrap();
     assert!(model.fingerprint().lines().count() > 60);
+}
+
+#[test]
+fn a_rank_reads_what_the_plan_says() {
+    let (device, config) = (null(), Config::named("v4.1-flash").unwrap());
+    let map = vec![0; config.vocab_size];
+    let mut request = Request::new(Boards::parse("nvidia-h200x8").unwrap());
+    request.text_only = true;
+    for (ranks, engram) in [
+        (1, Placement::Host),
+        (2, Placement::Device),
+        (4, Placement::Host),
+        (8, Placement::Host),
+        (8, Placement::Device),
+    ] {
+        (request.tensor_parallel, request.engram) = (Some(ranks), Some(engram));
+        let planned = plan(&config, &request).unwrap().weights;
+        let share = Share::new(ranks as u64 - 1, ranks as u64).unwrap();
+        let source = Source { checkpoint: None, share, tables: Place::Device };
+        let mut read = 0;
+        let mut progress = |progress: Progress| read = progress.total_bytes;
+        ModelWeights::load(&device, &config, (&map, true), &source, &mut progress).unwrap();
+        let bytes: u64 = planned.device.iter().chain(&planned.host).map(|item| item.bytes).sum();
+        assert_eq!(bytes, read, "{ranks} ranks, tables on the {engram:?}");
+    }
 }

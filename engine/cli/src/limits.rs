@@ -5,8 +5,8 @@ use std::iter::successors;
 use clap::Args;
 use serde_json::Value;
 use tandem_engine::exec::EngineOptions;
+use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::Config;
-use tandem_engine::model::v41::caches::PAGE_TOKENS;
 use tandem_engine::{Error, Result};
 use tandem_hal::{Line, Rule};
 

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tandem_engine::exec::{Engine, EngineOptions, Ranks, Runner};
 use tandem_engine::model::v41::{Config, ModelWeights, Resident, names};
+use tandem_engine::plan::tensor_parallel;
 use tandem_engine::text::{Tokenizer, VocabularyMap};
 use tandem_engine::weights::{self, Checkpoint, Share};
 use tandem_engine::{Error, Result};
@@ -69,6 +70,7 @@ impl Ready {
         let source = Source::named(common.model.as_deref())?;
         let config = &source.config;
         let devices = backends::open(common)?;
+        tensor_parallel::check("--device", config, devices.len())?;
         let on_host = devices[0].info().arch == HOST;
         let drafts = (on_host && work.drafts == Drafts::WherePaying).then_some(0);
         let options = limits.options(config, (work.sequences, drafts), fresh_seed())?;

@@ -82,7 +82,10 @@ fn what_cannot_be_generated_is_refused_before_anything_is_written() {
         (&["generate", PROMPT, "--max-num-batched-tokens", "0"], &["--max-num-batched-tokens"]),
         (&["generate", PROMPT, "--gpu-memory-utilization", "2"], &["2 is not above 0"]),
         (&["generate", PROMPT, "--model", "v4.1-flash"], &["v4.1-flash", "without weights"]),
-        (&["generate", PROMPT, "--device", "reference:0,1,2"], &["not divisible by 3 ranks"]),
+        (
+            &["generate", PROMPT, "--device", "reference:0,1,2"],
+            &["--device: 3 ranks cannot share", "1, 2 work"],
+        ),
     ] {
         let finished = tandem(arguments);
         assert_eq!(finished.output, "", "{arguments:?}");

@@ -76,7 +76,7 @@ impl Architecture {
 /// Where the n-gram tables lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// In device memory, rows divided over the ranks.
+    /// In device memory, whole on every rank.
     Device,
     /// In pinned host memory, one copy per node.
     Host,
@@ -216,7 +216,7 @@ const ROWS: &[Row] = &[
         sequences: 128,
         step_tokens: 16_384,
         utilisation: 0.9,
-        notes: "no bounded replay; adaptive verification off; tables fit the device at TP 4",
+        notes: AMD,
     },
 ];
 

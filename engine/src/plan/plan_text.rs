@@ -48,7 +48,11 @@ impl Plan {
             ExpertPath::ExpandToFp8(Dialect::Fn) => "FP8 matrix units, codes expanded",
             ExpertPath::ExpandToFp8(Dialect::Fnuz) => "FP8 (fnuz) matrix units, codes expanded",
         };
-        writeln!(f, "experts by {experts}; {}", board.notes)?;
+        writeln!(f, "experts by {experts}; planned: {}", board.notes)?;
+        writeln!(
+            f,
+            "a rank holds its share of the routed experts and of the head, the rest whole"
+        )?;
         writeln!(
             f,
             "{} sequences, {} tokens a step, {} drafts, sequences up to {} tokens\n",

@@ -1,9 +1,9 @@
-//! The weights of one rank, by tensor parallel over the catalogue's splits.
+//! The weights of one rank, shared as the loader shares them.
 
 use super::board::Placement;
 use super::request::Limits;
 use crate::model::v41::Config;
-use crate::model::v41::names::{Expected, Part, Place, Split, catalogue};
+use crate::model::v41::names::{Part, Place, catalogue};
 
 /// A labelled number of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,9 +23,12 @@ pub struct Weights {
     pub host: Vec<Item>,
 }
 
-/// Sums the catalogue, each tensor as the file stores it: kernels read codes and scales.
+/// Sums the catalogue, each tensor as the file stores it: kernels read codes and scales. Ranks hold
+/// equal ranges of the routed experts and of the head's rows, and whole copies of everything else,
+/// as [`crate::weights::Share`] has it.
 pub fn weights(config: &Config, limits: &Limits) -> Weights {
     let mut weights = Weights { device: Vec::new(), host: Vec::new() };
+    let mut shared = Vec::new();
     for tensor in catalogue(config) {
         if tensor.part == Part::Vision && !limits.vision {
             continue;
@@ -33,24 +36,23 @@ pub fn weights(config: &Config, limits: &Limits) -> Weights {
         if matches!(tensor.place, Place::Draft(_)) && limits.draft_tokens == 0 {
             continue;
         }
-        if tensor.part == Part::EngramTables && limits.engram == Placement::Host {
-            add(&mut weights.host, "Engram tables", tensor.length_bytes());
-        } else {
-            let share = share_bytes(&tensor, limits.tensor_parallel as u64);
-            add(&mut weights.device, label(tensor.part), share);
+        let (label, bytes) = (label(tensor.part), tensor.length_bytes());
+        match tensor.part {
+            Part::EngramTables if limits.engram == Placement::Host => {
+                add(&mut weights.host, label, bytes);
+            }
+            Part::BackboneExperts | Part::DraftExperts | Part::Head => {
+                // Holds the label's place among the lines.
+                add(&mut weights.device, label, 0);
+                add(&mut shared, label, bytes);
+            }
+            _ => add(&mut weights.device, label, bytes),
         }
     }
-    weights
-}
-
-/// Bytes of a tensor on the rank that holds most of it.
-pub fn share_bytes(tensor: &Expected, ranks: u64) -> u64 {
-    let bytes = tensor.length_bytes();
-    match tensor.split {
-        Split::Whole => bytes,
-        Split::Rows => bytes / tensor.shape[0] * tensor.shape[0].div_ceil(ranks),
-        Split::Columns => bytes / tensor.shape[1] * tensor.shape[1].div_ceil(ranks),
+    for Item { label, bytes } in shared {
+        add(&mut weights.device, label, bytes / limits.tensor_parallel as u64);
     }
+    weights
 }
 
 pub(super) fn add(items: &mut Vec<Item>, label: &'static str, bytes: u64) {
@@ -115,13 +117,15 @@ mod tests {
         };
         let experts = (271_790_899_200 + 16_986_931_200) / 8;
         assert_eq!(bytes(&eighth.device, "routed experts"), Some(experts));
+        let (embedding, norm) = (1_323_827_200, 10_240);
+        let ends = embedding + embedding / 8 + norm;
+        assert_eq!(bytes(&eighth.device, "embedding and head"), Some(ends));
+        assert_eq!(bytes(&eighth.device, "shared experts"), Some(1_415_577_600 + 1_382_400));
         assert_eq!(bytes(&eighth.device, "vision tower"), Some(970_536_960));
         assert_eq!(bytes(&eighth.host, "Engram tables"), Some(202_758_032_400));
-        // The second table's rows do not divide by 8: the largest share is rounded up.
         request.engram = Some(Placement::Device);
         let resident = weights(&config, &request.limits(&config).unwrap());
-        let rows = 384_006_168 / 8 + 384_016_682_u64.div_ceil(8);
-        assert_eq!(bytes(&resident.device, "Engram tables"), Some(rows * 264));
+        assert_eq!(bytes(&resident.device, "Engram tables"), Some(202_758_032_400));
         request.draft_tokens = Some(0);
         request.text_only = true;
         let bare = weights(&config, &request.limits(&config).unwrap());

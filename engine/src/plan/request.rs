@@ -53,6 +53,9 @@ pub struct Limits {
     pub score_budget_bytes: u64,
 }
 
+/// The option that names the ranks.
+const RANKS: &str = "--tensor-parallel-size";
+
 /// Default bytes for the indexer's scores.
 pub const SCORE_BUDGET_BYTES: u64 = 2 << 30;
 
@@ -83,10 +86,10 @@ impl Request {
             Some(ranks) => ranks,
             None => default_ranks(config, board.tensor_parallel, count),
         };
-        super::tensor_parallel::check(config, tensor_parallel)?;
+        super::tensor_parallel::check(RANKS, config, tensor_parallel)?;
         if !count.is_multiple_of(tensor_parallel) {
             let problem = format!("{count} boards do not divide into groups of {tensor_parallel}");
-            return Err(Error::argument("--tensor-parallel-size", problem));
+            return Err(Error::argument(RANKS, problem));
         }
         let longest = config.max_position_tokens as u64;
         let sequences =

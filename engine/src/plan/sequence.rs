@@ -1,13 +1,7 @@
 //! What one sequence holds in the paged caches.
 
+use crate::kv::{OPEN_PAGE_TOKENS, PAGE_TOKENS, WINDOW_PAGE_TOKENS};
 use crate::model::v41::ledger::CacheLedger;
-
-/// Token positions of a page of compressed entries, all owners together.
-pub const COMPRESSED_PAGE_TOKENS: u64 = 64;
-/// Positions of a page of window entries, all layers together.
-pub const WINDOW_PAGE_TOKENS: u64 = 32;
-/// Positions of a page of open-group rows.
-pub const GROUP_PAGE_TOKENS: u64 = 8;
 
 /// Page sizes and counts of one sequence on one rank. There is one KV head, so every rank of a
 /// group holds a whole copy.
@@ -31,11 +25,11 @@ impl SequencePages {
     pub fn new(caches: &CacheLedger, draft_tokens: u64) -> Self {
         let window_entries = WINDOW_PAGE_TOKENS * caches.window_layers;
         Self {
-            compressed_page_bytes: caches.compressed_bytes(COMPRESSED_PAGE_TOKENS),
+            compressed_page_bytes: caches.compressed_bytes(PAGE_TOKENS),
             window_page_bytes: window_entries * caches.window_entry_bytes,
             window_pages: pages(caches.window_tokens + draft_tokens, WINDOW_PAGE_TOKENS),
-            group_page_bytes: GROUP_PAGE_TOKENS * caches.open_group_bytes * caches.gated_owners,
-            group_pages: pages(draft_tokens + 2, GROUP_PAGE_TOKENS),
+            group_page_bytes: OPEN_PAGE_TOKENS * caches.open_group_bytes * caches.gated_owners,
+            group_pages: pages(draft_tokens + 2, OPEN_PAGE_TOKENS),
         }
     }
 
@@ -46,14 +40,14 @@ impl SequencePages {
 
     /// Compressed bytes of a sequence of `tokens`.
     pub fn compressed_bytes(&self, tokens: u64) -> u64 {
-        tokens.div_ceil(COMPRESSED_PAGE_TOKENS) * self.compressed_page_bytes
+        tokens.div_ceil(PAGE_TOKENS) * self.compressed_page_bytes
     }
 
     /// Tokens whose compressed pages fit in `bytes`.
     pub fn tokens_in(&self, bytes: u64) -> u64 {
         match self.compressed_page_bytes {
             0 => u64::MAX,
-            page => bytes / page * COMPRESSED_PAGE_TOKENS,
+            page => bytes / page * PAGE_TOKENS,
         }
     }
 }

@@ -12,7 +12,7 @@ pub struct Strategies;
 impl fmt::Display for Strategies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(&[
-            "boards and their defaults",
+            "boards, planned strategies",
             "GiB",
             "tensor parallel",
             "Engram tables",

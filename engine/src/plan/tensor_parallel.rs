@@ -6,18 +6,19 @@ use crate::model::v41::Config;
 /// Largest number of ranks considered.
 pub const MOST_RANKS: usize = 64;
 
-/// Refuses a number of ranks that would split a head, an output group or a scale block.
+/// Refuses a number of ranks, which `flag` names, that would split a head, an output group or a
+/// scale block.
 ///
 /// # Errors
 /// One line with every reason, and the numbers that work.
-pub fn check(config: &Config, ranks: usize) -> Result<()> {
+pub fn check(flag: &str, config: &Config, ranks: usize) -> Result<()> {
     let reasons = reasons(config, ranks);
     if reasons.is_empty() {
         return Ok(());
     }
     let work: Vec<_> = working(config).map(|ranks| ranks.to_string()).collect();
     Err(Error::argument(
-        "--tensor-parallel-size",
+        flag,
         format!("{ranks} ranks cannot share {}; {} work", reasons.join(", "), work.join(", ")),
     ))
 }
@@ -69,10 +70,10 @@ mod tests {
     fn c086_tensor_parallel_sizes() {
         let mut config = Config::named("v4.1-flash").unwrap();
         for ranks in [1, 2, 4, 8] {
-            check(&config, ranks).unwrap();
+            check("--tensor-parallel-size", &config, ranks).unwrap();
             assert!((config.moe.intermediate_size / ranks).is_multiple_of(32));
         }
-        let message = check(&config, 16).unwrap_err().to_string();
+        let message = check("--tensor-parallel-size", &config, 16).unwrap_err().to_string();
         assert_eq!(
             message,
             "--tensor-parallel-size: 16 ranks cannot share o_groups 8, moe_intermediate_size 2304 \
@@ -81,12 +82,12 @@ mod tests {
         for (ranks, reason) in
             [(3, "num_attention_heads 64"), (64, "o_groups 8"), (0, "anything"), (65, "anything")]
         {
-            let message = check(&config, ranks).unwrap_err().to_string();
+            let message = check("--tensor-parallel-size", &config, ranks).unwrap_err().to_string();
             assert!(message.contains(reason), "{message}");
             assert!(message.ends_with("1, 2, 4, 8 work"), "{message}");
         }
         config.vocab_size = 129_281;
-        let message = check(&config, 2).unwrap_err().to_string();
+        let message = check("--tensor-parallel-size", &config, 2).unwrap_err().to_string();
         assert!(message.contains("vocab_size 129281"), "{message}");
         assert!(message.ends_with("; 1 work"), "{message}");
     }

@@ -6,8 +6,8 @@
 use super::rank::{Item, add};
 use super::request::Limits;
 use super::score::ScorePieces;
-use super::sequence::WINDOW_PAGE_TOKENS;
 use crate::error::Result;
+use crate::kv::WINDOW_PAGE_TOKENS;
 use crate::model::v41::Config;
 use crate::model::v41::ledger::CacheLedger;
 
@@ -26,9 +26,8 @@ const I32: u64 = 4;
 pub fn workspace(config: &Config, limits: &Limits) -> Result<Vec<Item>> {
     let mut items = Vec::new();
     let tokens = limits.step_tokens;
-    let ranks = limits.tensor_parallel as u64;
     add(&mut items, "residual streams", tokens * streams_bytes(config));
-    add(&mut items, "attention", tokens * attention_bytes(config, ranks));
+    add(&mut items, "attention", tokens * attention_bytes(config));
     add(&mut items, "window entries of the step", window_bytes(config, tokens));
     add(&mut items, "selection", tokens * selection_bytes(config));
     let entries = config
@@ -39,7 +38,7 @@ pub fn workspace(config: &Config, limits: &Limits) -> Result<Vec<Item>> {
     let visible = entries.max().unwrap_or(0);
     let scores = ScorePieces::new(tokens, visible, limits.score_budget_bytes)?;
     add(&mut items, "index scores", scores.piece_bytes);
-    add(&mut items, "experts", tokens * expert_bytes(config, ranks));
+    add(&mut items, "experts", tokens * expert_bytes(config));
     add(&mut items, "Engram rows", tokens * engram_bytes(config));
     let vocab = config.vocab_size as u64;
     let verified = limits.sequences * (1 + limits.draft_tokens);
@@ -61,12 +60,13 @@ fn streams_bytes(config: &Config) -> u64 {
     2 * streams + hidden * (BF16 + F32) + captures * hidden * BF16
 }
 
-/// Queries and outputs of this rank's heads, the low-rank vectors, and f32 rows of a compressor.
-fn attention_bytes(config: &Config, ranks: u64) -> u64 {
+/// Queries and outputs of all heads, the low-rank vectors, and f32 rows of a compressor: every rank
+/// computes the whole attention.
+fn attention_bytes(config: &Config) -> u64 {
     let attention = &config.attention;
     let head_dim = attention.head_dim as u64;
-    let heads = attention.heads as u64 / ranks * head_dim * BF16;
-    let groups = (attention.o_groups * attention.o_lora_rank) as u64 / ranks * BF16;
+    let heads = attention.heads as u64 * head_dim * BF16;
+    let groups = (attention.o_groups * attention.o_lora_rank) as u64 * BF16;
     let low_rank = (attention.q_lora_rank as u64 + head_dim) * BF16;
     2 * heads + groups + low_rank + 2 * head_dim * F32
 }
@@ -88,10 +88,10 @@ fn selection_bytes(config: &Config) -> u64 {
     queries + (config.indexer.topk as u64 + blocks) * I32
 }
 
-/// Rows of the visited experts: gate and up, the quantised product, the output. Ranks share the
-/// inner width, so each sees every row.
-fn expert_bytes(config: &Config, ranks: u64) -> u64 {
-    let (inner, hidden) = (config.moe.intermediate_size as u64 / ranks, config.hidden_size as u64);
+/// Rows of the visited experts: gate and up, the quantised product, the output. All rows may visit
+/// experts of one rank.
+fn expert_bytes(config: &Config) -> u64 {
+    let (inner, hidden) = (config.moe.intermediate_size as u64, config.hidden_size as u64);
     let rows = config.moe.experts_per_token as u64 + 1;
     let quantised = |width: u64| width + width.div_ceil(32);
     quantised(hidden) + rows * (2 * inner * BF16 + quantised(inner) + hidden * BF16)

@@ -4,13 +4,7 @@
 use tandem_hal::{Arena, Cache, Device, Enc, Form, Record, Result, Sym, View};
 
 use super::config::Config;
-
-/// Token positions of a page of the compressed caches. One page id serves every source.
-pub const PAGE_TOKENS: u64 = 64;
-/// Token positions of a page of the rolling window caches.
-pub const WINDOW_PAGE_TOKENS: u64 = 32;
-/// Token positions of a page of the rolling caches of open groups.
-pub const OPEN_PAGE_TOKENS: u64 = 8;
+use crate::kv::{OPEN_PAGE_TOKENS, PAGE_TOKENS, WINDOW_PAGE_TOKENS};
 
 /// Pages of each pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use tandem_hal::{
 };
 
 use super::block::{Block, BlockShape};
-use super::caches::{Caches, PAGE_TOKENS, Pools};
+use super::caches::{Caches, Pools};
 use super::config::Config;
 use super::dspark::{DraftScratch, Drafter, Shared};
 use super::engram::Engram;
@@ -17,6 +17,7 @@ use super::recipe::Recipe;
 use super::weights::ModelWeights;
 use crate::error::{Error, Result};
 use crate::exec::{Batch, UpperRows};
+use crate::kv::PAGE_TOKENS;
 use crate::weights::Room;
 
 /// The largest step that a model is planned for.

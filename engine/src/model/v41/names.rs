@@ -1,5 +1,5 @@
 //! The tensor catalogue: every tensor a checkpoint of a configuration holds, by name, with its
-//! format, its shape and how ranks share it.
+//! format and its shape.
 
 use super::config::Config;
 use super::names_check;
@@ -19,8 +19,6 @@ pub struct Expected {
     pub format: Format,
     /// Its shape in the release's format, outermost first.
     pub shape: Vec<u64>,
-    /// How tensor-parallel ranks share it.
-    pub split: Split,
 }
 
 /// Where a tensor belongs.
@@ -134,17 +132,6 @@ impl Format {
     }
 }
 
-/// How tensor-parallel ranks share a tensor. A scale tensor is shared as its weight is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Split {
-    /// Every rank holds it whole.
-    Whole,
-    /// Each rank holds an equal range of rows (heads, output groups, vocabulary, inner width).
-    Rows,
-    /// Each rank holds an equal range of columns.
-    Columns,
-}
-
 impl Expected {
     /// Bytes in the release's format.
     pub fn length_bytes(&self) -> u64 {
@@ -192,9 +179,9 @@ pub fn check(config: &Config, checkpoint: &Checkpoint) -> Result<()> {
 pub fn trunk_tensors(config: &Config) -> Vec<Expected> {
     let mut list = Listing::new(config, Place::Trunk, String::new());
     let (vocab, hidden) = (config.vocab_size, config.hidden_size);
-    list.bf16(Part::Embedding, "embed.weight", &[vocab, hidden], Split::Rows);
-    list.bf16(Part::FinalNorm, "norm.weight", &[hidden], Split::Whole);
-    list.bf16(Part::Head, "head.weight", &[vocab, hidden], Split::Rows);
+    list.bf16(Part::Embedding, "embed.weight", &[vocab, hidden]);
+    list.bf16(Part::FinalNorm, "norm.weight", &[hidden]);
+    list.bf16(Part::Head, "head.weight", &[vocab, hidden]);
     list.tensors
 }
 
@@ -207,21 +194,21 @@ pub fn layer_tensors(config: &Config, layer: usize) -> Vec<Expected> {
     let index = &config.indexer;
     if topology.owns_cache {
         let shape = [head_dim, hidden];
-        list.bf16(Part::CompressorLatent, "attn.compressor.wkv.weight", &shape, Split::Whole);
+        list.bf16(Part::CompressorLatent, "attn.compressor.wkv.weight", &shape);
         if topology.owns_gate {
-            list.bf16(Part::CompressorGate, "attn.compressor.wgate.weight", &shape, Split::Whole);
+            list.bf16(Part::CompressorGate, "attn.compressor.wgate.weight", &shape);
         }
-        list.bf16(Part::CompressorNorm, "attn.compressor.norm.weight", &[head_dim], Split::Whole);
+        list.bf16(Part::CompressorNorm, "attn.compressor.norm.weight", &[head_dim]);
         let shape = [index.head_dim, head_dim];
-        list.bf16(Part::IndexKey, "attn.indexer.wk.weight", &shape, Split::Whole);
+        list.bf16(Part::IndexKey, "attn.indexer.wk.weight", &shape);
         let shape = [index.head_dim];
-        list.bf16(Part::IndexKeyNorm, "attn.indexer.k_norm.weight", &shape, Split::Whole);
+        list.bf16(Part::IndexKeyNorm, "attn.indexer.k_norm.weight", &shape);
     }
     if topology.owns_selection {
         let (rows, rank) = (index.heads * index.head_dim, config.attention.q_lora_rank);
-        list.fp8(Part::IndexQuery, "attn.indexer.wq_b", rows, rank, Split::Whole);
+        list.fp8(Part::IndexQuery, "attn.indexer.wq_b", rows, rank);
         let shape = [index.heads, hidden];
-        list.bf16(Part::IndexWeights, "attn.indexer.weights_proj.weight", &shape, Split::Whole);
+        list.bf16(Part::IndexWeights, "attn.indexer.weights_proj.weight", &shape);
     }
     if let Some(table) = topology.engram {
         list.engram(table);
@@ -237,15 +224,15 @@ pub fn draft_tensors(config: &Config, stage: usize) -> Vec<Expected> {
     let (hidden, vocab, rank) = (config.hidden_size, config.vocab_size, dspark.markov_rank);
     let part = Part::DraftDense;
     if stage == 0 {
-        list.fp8(part, "main_proj", hidden, dspark.target_layers.len() * hidden, Split::Whole);
-        list.bf16(part, "main_norm.weight", &[hidden], Split::Whole);
+        list.fp8(part, "main_proj", hidden, dspark.target_layers.len() * hidden);
+        list.bf16(part, "main_norm.weight", &[hidden]);
     }
     if stage + 1 == dspark.stages {
-        list.bf16(part, "norm.weight", &[hidden], Split::Whole);
-        list.bf16(part, "markov_head.embed.weight", &[vocab, rank], Split::Whole);
-        list.bf16(part, "markov_head.head.weight", &[vocab, rank], Split::Rows);
+        list.bf16(part, "norm.weight", &[hidden]);
+        list.bf16(part, "markov_head.embed.weight", &[vocab, rank]);
+        list.bf16(part, "markov_head.head.weight", &[vocab, rank]);
         let shape = [1, hidden + rank];
-        list.bf16(part, "confidence_head.proj.weight", &shape, Split::Whole);
+        list.bf16(part, "confidence_head.proj.weight", &shape);
     }
     list.tensors
 }
@@ -297,7 +284,7 @@ impl<'a> Listing<'a> {
         Self { config, place, prefix, tensors: Vec::new() }
     }
 
-    fn push(&mut self, part: Part, name: &str, format: Format, shape: &[usize], split: Split) {
+    fn push(&mut self, part: Part, name: &str, format: Format, shape: &[usize]) {
         let part = match (self.place, part) {
             (Place::Draft(_), Part::BackboneExperts) => Part::DraftExperts,
             (Place::Draft(_), _) => Part::DraftDense,
@@ -309,37 +296,36 @@ impl<'a> Listing<'a> {
             part,
             format,
             shape: shape.iter().map(|size| *size as u64).collect(),
-            split,
         });
     }
 
-    fn bf16(&mut self, part: Part, name: &str, shape: &[usize], split: Split) {
-        self.push(part, name, Format::Bf16, shape, split);
+    fn bf16(&mut self, part: Part, name: &str, shape: &[usize]) {
+        self.push(part, name, Format::Bf16, shape);
     }
 
-    fn f32(&mut self, part: Part, name: &str, shape: &[usize], split: Split) {
-        self.push(part, name, Format::F32, shape, split);
+    fn f32(&mut self, part: Part, name: &str, shape: &[usize]) {
+        self.push(part, name, Format::F32, shape);
     }
 
     fn picture(&mut self, name: &str, shape: &[usize]) {
-        self.push(Part::Vision, name, Format::Bf16, shape, Split::Whole);
+        self.push(Part::Vision, name, Format::Bf16, shape);
     }
 
     fn picture_norm(&mut self, name: &str, width: usize) {
-        self.push(Part::Vision, name, Format::Bf16OrF32, &[width], Split::Whole);
+        self.push(Part::Vision, name, Format::Bf16OrF32, &[width]);
     }
 
     /// An FP8 matrix with one scale per square tile.
-    fn fp8(&mut self, part: Part, name: &str, rows: usize, columns: usize, split: Split) {
-        self.push(part, &format!("{name}.weight"), Format::Fp8, &[rows, columns], split);
+    fn fp8(&mut self, part: Part, name: &str, rows: usize, columns: usize) {
+        self.push(part, &format!("{name}.weight"), Format::Fp8, &[rows, columns]);
         let tiles = [rows.div_ceil(BLOCK), columns.div_ceil(BLOCK)];
-        self.push(part, &format!("{name}.scale"), Format::Scale, &tiles, split);
+        self.push(part, &format!("{name}.scale"), Format::Scale, &tiles);
     }
 
     /// An FP4 matrix with one scale per row and block of columns.
-    fn fp4(&mut self, part: Part, name: &str, rows: usize, columns: usize, split: Split) {
-        self.push(part, &format!("{name}.weight"), Format::Fp4Pairs, &[rows, columns / 2], split);
-        self.push(part, &format!("{name}.scale"), Format::Scale, &[rows, columns / BLOCK], split);
+    fn fp4(&mut self, part: Part, name: &str, rows: usize, columns: usize) {
+        self.push(part, &format!("{name}.weight"), Format::Fp4Pairs, &[rows, columns / 2]);
+        self.push(part, &format!("{name}.scale"), Format::Scale, &[rows, columns / BLOCK]);
     }
 
     /// What every backbone layer and draft stage has.
@@ -347,18 +333,18 @@ impl<'a> Listing<'a> {
         self.attention();
         self.mixes();
         let (hidden, inner) = (self.config.hidden_size, self.config.moe.intermediate_size);
-        self.bf16(Part::Router, "ffn.gate.weight", &[experts, hidden], Split::Whole);
-        self.f32(Part::RouterBiases, "ffn.gate.bias", &[experts], Split::Whole);
-        self.f32(Part::RouterBiases, "ffn.gate.bias_vl", &[experts], Split::Whole);
+        self.bf16(Part::Router, "ffn.gate.weight", &[experts, hidden]);
+        self.f32(Part::RouterBiases, "ffn.gate.bias", &[experts]);
+        self.f32(Part::RouterBiases, "ffn.gate.bias_vl", &[experts]);
         for expert in 0..experts {
             let name = |matrix: &str| format!("ffn.experts.{expert}.{matrix}");
-            self.fp4(Part::BackboneExperts, &name("w1"), inner, hidden, Split::Rows);
-            self.fp4(Part::BackboneExperts, &name("w3"), inner, hidden, Split::Rows);
-            self.fp4(Part::BackboneExperts, &name("w2"), hidden, inner, Split::Columns);
+            self.fp4(Part::BackboneExperts, &name("w1"), inner, hidden);
+            self.fp4(Part::BackboneExperts, &name("w3"), inner, hidden);
+            self.fp4(Part::BackboneExperts, &name("w2"), hidden, inner);
         }
-        self.fp8(Part::SharedExperts, "ffn.shared_experts.w1", inner, hidden, Split::Rows);
-        self.fp8(Part::SharedExperts, "ffn.shared_experts.w3", inner, hidden, Split::Rows);
-        self.fp8(Part::SharedExperts, "ffn.shared_experts.w2", hidden, inner, Split::Columns);
+        self.fp8(Part::SharedExperts, "ffn.shared_experts.w1", inner, hidden);
+        self.fp8(Part::SharedExperts, "ffn.shared_experts.w3", inner, hidden);
+        self.fp8(Part::SharedExperts, "ffn.shared_experts.w2", hidden, inner);
     }
 
     fn attention(&mut self) {
@@ -367,16 +353,16 @@ impl<'a> Listing<'a> {
             (self.config.hidden_size, attention.heads, attention.head_dim);
         let (q_rank, o_rank) = (attention.q_lora_rank, attention.o_lora_rank * attention.o_groups);
         let group = heads / attention.o_groups * head_dim;
-        self.bf16(Part::LayerNorms, "attn_norm.weight", &[hidden], Split::Whole);
-        self.bf16(Part::LayerNorms, "ffn_norm.weight", &[hidden], Split::Whole);
-        self.fp8(Part::QueryDown, "attn.wq_a", q_rank, hidden, Split::Whole);
-        self.bf16(Part::LayerNorms, "attn.q_norm.weight", &[q_rank], Split::Whole);
-        self.fp8(Part::QueryUp, "attn.wq_b", heads * head_dim, q_rank, Split::Rows);
-        self.fp8(Part::Latent, "attn.wkv", head_dim, hidden, Split::Whole);
-        self.bf16(Part::LayerNorms, "attn.kv_norm.weight", &[head_dim], Split::Whole);
-        self.f32(Part::Sinks, "attn.attn_sink", &[heads], Split::Rows);
-        self.fp8(Part::OutputDown, "attn.wo_a", o_rank, group, Split::Rows);
-        self.fp8(Part::OutputUp, "attn.wo_b", hidden, o_rank, Split::Columns);
+        self.bf16(Part::LayerNorms, "attn_norm.weight", &[hidden]);
+        self.bf16(Part::LayerNorms, "ffn_norm.weight", &[hidden]);
+        self.fp8(Part::QueryDown, "attn.wq_a", q_rank, hidden);
+        self.bf16(Part::LayerNorms, "attn.q_norm.weight", &[q_rank]);
+        self.fp8(Part::QueryUp, "attn.wq_b", heads * head_dim, q_rank);
+        self.fp8(Part::Latent, "attn.wkv", head_dim, hidden);
+        self.bf16(Part::LayerNorms, "attn.kv_norm.weight", &[head_dim]);
+        self.f32(Part::Sinks, "attn.attn_sink", &[heads]);
+        self.fp8(Part::OutputDown, "attn.wo_a", o_rank, group);
+        self.fp8(Part::OutputUp, "attn.wo_b", hidden, o_rank);
     }
 
     fn mixes(&mut self) {
@@ -385,9 +371,9 @@ impl<'a> Listing<'a> {
         for sublayer in ["attn", "ffn"] {
             let name = |what: &str| format!("hc_{sublayer}_{what}");
             let part = Part::HyperConnections;
-            self.f32(part, &name("fn"), &[size, width], Split::Whole);
-            self.f32(part, &name("base"), &[size], Split::Whole);
-            self.f32(part, &name("scale"), &[3], Split::Whole);
+            self.f32(part, &name("fn"), &[size, width]);
+            self.f32(part, &name("base"), &[size]);
+            self.f32(part, &name("scale"), &[3]);
         }
     }
 
@@ -396,18 +382,12 @@ impl<'a> Listing<'a> {
         let (streams, hidden) = (self.config.hyper.streams, self.config.hidden_size);
         let (rows, width) = (engram.table_rows[table] as usize, engram.head_dim);
         // Tables have a scale per row and block of columns; the projection has square tiles.
-        self.push(
-            Part::EngramTables,
-            "engram.embed.weight",
-            Format::Fp8,
-            &[rows, width],
-            Split::Rows,
-        );
+        self.push(Part::EngramTables, "engram.embed.weight", Format::Fp8, &[rows, width]);
         let blocks = [rows, width / BLOCK];
-        self.push(Part::EngramTables, "engram.embed.scale", Format::Scale, &blocks, Split::Rows);
+        self.push(Part::EngramTables, "engram.embed.scale", Format::Scale, &blocks);
         let part = Part::EngramProjection;
-        self.fp8(part, "engram.wkv", (streams + 1) * hidden, engram.width(), Split::Whole);
-        self.bf16(Part::EngramGate, "engram.q_weight", &[streams, hidden], Split::Whole);
-        self.bf16(Part::EngramGate, "engram.k_weight", &[streams, hidden], Split::Whole);
+        self.fp8(part, "engram.wkv", (streams + 1) * hidden, engram.width());
+        self.bf16(Part::EngramGate, "engram.q_weight", &[streams, hidden]);
+        self.bf16(Part::EngramGate, "engram.k_weight", &[streams, hidden]);
     }
 }
