@@ -42,7 +42,7 @@ impl Progress {
     fn line(&mut self, (done, total): (u64, u64), now: Instant, terminal: bool) -> Option<String> {
         if matches!(self.state, State::Silent) && now - self.started > PATIENCE {
             self.state = match terminal {
-                true => State::Bar(bar(self.what, total)),
+                true => State::Bar(bar(self.what, total).with_elapsed(now - self.started)),
                 false => State::Lines { next: now },
             };
         }
