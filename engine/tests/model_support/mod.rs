@@ -1,6 +1,8 @@
 //! One sequence on one device: pages in order, so an address is a position.
 #![allow(dead_code)]
 
+pub mod live;
+
 use std::fs;
 
 use tandem_engine::exec::{Batch, DraftBatch, RatioLists, UpperRows};
