@@ -7,7 +7,9 @@ mod model_support;
 use engine_support::{finish, options, prompt, request};
 use model_support::{DEMO, demo_config, demo_map, null};
 use std::sync::Arc;
-use tandem_engine::exec::{Engine, EngineOptions, FinishReason, PictureSpan, Request, Runner};
+use tandem_engine::exec::{
+    Engine, EngineOptions, FinishReason, Geometry, PictureSpan, Request, Runner,
+};
 use tandem_engine::model::v41::{ModelWeights, Resident};
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::weights::{Checkpoint, Files, Share, Source};
@@ -87,4 +89,34 @@ fn a_model_without_its_stages_does_not_draft() {
     engine.add(request(prompt(0, 20), 5)).unwrap();
     assert_eq!(finish(&mut engine).len(), 1);
     assert_eq!(engine.work().drafts, 0);
+}
+
+/// A size that buffers are not made for is refused at the start; the largest that they are made for
+/// runs, captured, with all its drafts.
+#[test]
+fn c041_buffers_cover_every_step_and_captured_size() {
+    let device: Arc<dyn Device> = Arc::new(null());
+    // Four requests with five drafts each are 24 rows.
+    let right =
+        EngineOptions { sequences: 4, step_tokens: 24, step_sizes: vec![1, 4], ..options() };
+    let geometry = Geometry::of(&demo_config());
+    for (wrong, expected) in [
+        (
+            EngineOptions { step_tokens: 8, ..right.clone() },
+            "step tokens: 8 a step for 4 sequences; at least 24, and 1",
+        ),
+        (
+            EngineOptions { step_sizes: vec![1, 16], ..right.clone() },
+            "step sizes: [1, 16]; they ascend from 1 to 4",
+        ),
+    ] {
+        assert_eq!(wrong.check(&geometry).unwrap_err().to_string(), expected);
+    }
+    let mut engine = engine(&device, (true, Rule::Standard), right);
+    for number in 0..4 {
+        engine.add(request(prompt(number, 20), 20)).unwrap();
+    }
+    assert_eq!(finish(&mut engine).len(), 4);
+    assert!(engine.model().replays() > 0);
+    assert!(engine.work().drafted_tokens > 0);
 }

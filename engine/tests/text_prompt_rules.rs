@@ -4,10 +4,11 @@ mod text_support;
 
 use serde_json::json;
 use tandem_engine::text::{
-    ConversationError, Message, Part, ResponseFormat, TextError, Tokenizer, Tool,
+    Conversation, ConversationError, EffortRequest, Message, Part, ResponseFormat, TextError,
+    Tokenizer, Tool,
 };
 use text_support::conversations::{
-    BOS, EOS, called, chat, prefix, reminder, rendered, thinking, tool,
+    BOS, EOS, called, chat, opening, prefix, reminder, rendered, thinking, tool,
 };
 use text_support::demo_tokenizer;
 
@@ -70,6 +71,27 @@ fn finished_turns_while_thinking() {
     // Reasoning that the client lost is empty.
     conversation.messages[1] = called(None, "", &[("a", "f", "{}")]);
     assert!(rendered(&conversation).ends_with(&format!("<｜Assistant｜><think></think>{end}")));
+}
+
+#[test]
+fn c065_an_effort_is_its_released_number() {
+    let prompt = |word: &str| {
+        let effort = Some(EffortRequest::from_word(word).unwrap());
+        let (thinking, effort) = EffortRequest::resolve(None, effort);
+        let messages = vec![Message::user("A")];
+        rendered(&Conversation { thinking, effort, ..Conversation::new(messages) })
+    };
+    for (word, number) in [("low", 50), ("high", 75), ("max", 100)] {
+        let text = opening(number) + "<｜User｜>A<｜Assistant｜><think>";
+        assert_eq!(prompt(word), text, "{word}");
+    }
+    // None turns thinking off; without a word the model thinks with effort high.
+    assert_eq!(prompt("none"), format!("{BOS}<｜User｜>A<｜Assistant｜></think>"));
+    assert_eq!(prompt("high"), rendered(&thinking(vec![Message::user("A")])));
+    assert_eq!(
+        EffortRequest::from_word("hard"),
+        Err(ConversationError::UnknownEffort { value: "hard".into() })
+    );
 }
 
 #[test]

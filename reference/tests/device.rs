@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use tandem_hal::{
-    Arena, Class, Device, Enc, Error, Extents, Mxfp8Linear, Mxfp8LinearIo, Operator, Options,
-    Place, Provider, Stream, Sym, View, Want, num::bf16,
+    Arena, Class, Device, Enc, EngramLookup, EngramLookupIo, Error, Extents, Mxfp8Linear,
+    Mxfp8LinearIo, Operator, Options, Place, Provider, Stream, Sym, View, Want, num::bf16,
 };
 use tandem_reference::{RefDevice, RefProvider, Setup, Weights};
 
@@ -134,7 +134,7 @@ fn forks_join_or_the_capture_fails_and_frees_them() {
 }
 
 #[test]
-fn misuse_is_a_typed_error_that_changes_no_byte() {
+fn c019_misuse_is_a_typed_error_that_changes_no_byte() {
     let b = bench(RefDevice::new(), 3);
     let plan = b.device.plan(LINEAR, &want(2)).expect("a row");
     let before = b.stream.read(&b.y).expect("dense");
@@ -153,6 +153,46 @@ fn misuse_is_a_typed_error_that_changes_no_byte() {
     let foreign = plan.launch(&*b.stream, &b.none, theirs).expect_err("another device");
     assert!(matches!(foreign, Error::BadOperand { operand: "x", .. }), "{foreign}");
     assert_eq!(b.stream.read(&b.y).expect("dense"), before);
+    // Host memory is no view, so it does not compile. The next right launch works.
+    assert_eq!(b.run(), other.run());
+}
+
+/// Only the rows that are written take memory.
+#[test]
+fn c050_rows_past_4_gib_are_looked_up() {
+    const ROWS: u64 = (1 << 24) + 2;
+    let device: Arc<dyn Device> = Arc::new(RefDevice::new());
+    let stream = device.stream().expect("a stream");
+    let shape = [ROWS, 256];
+    for place in [Place::Device, Place::Pinned] {
+        let bytes = View::reserved_bytes(Enc::Q8, &shape);
+        let reserved = device.allocate(bytes, place, "table").expect("untouched pages");
+        let table = View::dense(&reserved, 0, Enc::Q8, &shape).expect("fits");
+        let far = [8_388_607, 8_388_608, 16_777_216, ROWS - 1];
+        for ((at, row), code) in (0..).zip(far).zip([0x38, 0x40, 0x44, 0x48]) {
+            let view = table.rows(row..row + 1).expect("inside");
+            assert_eq!(view.offset() - table.offset(), row * 256);
+            assert_eq!(view.scale_offset() - table.scale_offset(), row * 8);
+            let scales = [127 + at; 8];
+            stream.write(&view, &[&[code; 256][..], &scales].concat()).expect("dense");
+        }
+        assert_eq!(far.map(|row| row * 256)[..3], [2_147_483_392, 2_147_483_648, 4_294_967_296]);
+        let lookup = EngramLookup { rows: ROWS, columns: 6, head_dim: 256 };
+        let plan = device.plan(lookup, &want(1)).expect("a row");
+        let mut arena = Arena::new(&*device, 1 << 16, "test").expect("memory");
+        let row = arena.view(Enc::I32, &[1, 6]).expect("room");
+        let y = arena.view(Enc::BF16, &[1, 6 * 256]).expect("room");
+        let asked = far.map(|row| row as i32).into_iter().chain([ROWS as i32, 0]);
+        let asked: Vec<u8> = asked.flat_map(i32::to_le_bytes).collect();
+        stream.write(&row, &asked).expect("dense");
+        let io = EngramLookupIo { row: &row, table: &table, y: &y };
+        plan.launch(&*stream, &View::absent(Enc::U8), io).expect("checked operands");
+        // Codes 1, 2, 3 and 4 under scales 1, 2, 4 and 8; the row past the end is zeros, and so is
+        // one that nothing was written to.
+        let want = [1.0f32, 4.0, 12.0, 32.0, 0.0, 0.0];
+        let want = want.map(|value| bf16::from_f32(value).to_le_bytes().repeat(256)).concat();
+        assert_eq!(stream.read(&y).expect("dense"), want, "{place:?}");
+    }
 }
 
 #[test]
