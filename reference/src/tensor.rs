@@ -76,6 +76,10 @@ impl<'a> Tensor<'a> {
     pub fn cols(&self) -> usize {
         self.shape.cols() as usize
     }
+    /// Units from one row of the last axis to the next.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
     /// Whether there is no element, as for absent operands.
     pub fn is_empty(&self) -> bool {
         self.shape().contains(&0)
