@@ -3,6 +3,8 @@
 //! Without a compiler the table is empty and says why: everything but the kernels still builds.
 
 mod compiler;
+#[cfg(feature = "emu")]
+mod host;
 mod image;
 mod report;
 mod source;
@@ -23,9 +25,11 @@ const WORKERS: usize = 2;
 fn main() {
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
-    for path in ["kernels", "build"] {
+    for path in ["kernels", "build", "emu"] {
         println!("cargo:rerun-if-changed={path}");
     }
+    #[cfg(feature = "emu")]
+    host::compile(&Source::all(&here.join("kernels")), &here, &out);
     let table = match Compiler::find(&here) {
         Ok(compiler) => table::of(&compile(&compiler, &here, &out)),
         Err(why) => table::empty(&why),

@@ -33,6 +33,20 @@ impl Source {
             .collect()
     }
 
+    /// Whether a host compiler can have it: neither instructions of one architecture, nor probes of them.
+    #[cfg(feature = "emu")]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.targets().len() == TARGETS.len() && !self.name.starts_with("probe/")
+    }
+
+    /// The kernels in it, by the macro that begins each.
+    #[cfg(feature = "emu")]
+    pub(crate) fn kernels(&self) -> Vec<String> {
+        let text = fs::read_to_string(&self.path).expect("read before");
+        let begun = text.split("\nKERNEL(").skip(1);
+        begun.filter_map(|rest| Some(rest.split(',').next()?.trim().to_owned())).collect()
+    }
+
     /// The targets it is for: those of its suffix, or all.
     pub(crate) fn targets(&self) -> &'static [&'static str] {
         if self.name.ends_with("_sm90") {

@@ -10,6 +10,8 @@
 
 mod device;
 pub mod driver;
+#[cfg(feature = "emu")]
+pub mod emu;
 mod graph;
 pub mod image;
 mod kernel;

@@ -106,7 +106,7 @@ pub enum Argument<'a> {
 
 impl Argument<'_> {
     /// Where its bytes lie, and how many there are.
-    pub(super) fn place(&self) -> (*const c_void, usize) {
+    pub(crate) fn place(&self) -> (*const c_void, usize) {
         fn of<T>(value: &T) -> (*const c_void, usize) {
             (std::ptr::from_ref(value).cast(), size_of::<T>())
         }

@@ -53,8 +53,12 @@ impl Lane {
 
     /// Every device of every provider; those that have none are named with the reason.
     pub fn all() -> (Vec<Lane>, Vec<String>) {
-        let vendors: [Arc<dyn Provider>; 2] =
-            [Arc::new(tandem_cuda::CudaProvider), Arc::new(tandem_rocm::RocmProvider)];
+        let vendors: Vec<Arc<dyn Provider>> = vec![
+            Arc::new(tandem_cuda::CudaProvider),
+            Arc::new(tandem_rocm::RocmProvider),
+            #[cfg(feature = "emu")]
+            Arc::new(tandem_cuda::emu::EmuProvider),
+        ];
         let (mut lanes, mut skipped) = (Lane::reference(), vec![]);
         for provider in vendors {
             match Lane::of(provider.name(), &provider) {

@@ -1,0 +1,131 @@
+// Runs the threads of a block as fibers: a thread runs until it waits or ends, then another one does, in an order
+// that the seed draws. Waiting for what never comes is an error, not a hang.
+#include "cuda.h"
+#include "launch.h"
+
+#include <ucontext.h>
+
+#include <memory>
+#include <vector>
+
+namespace emu {
+Dim3 thread_index, block_index, block_extent, grid_extent;
+
+namespace {
+constexpr std::size_t STACK_BYTES = 128 << 10;
+constexpr unsigned LANES = 32;
+
+// Threads that meet.
+struct Meeting {
+    unsigned members = 0, arrived = 0, round = 0;
+};
+
+struct Fiber {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack{new char[STACK_BYTES]};
+    Dim3 index;
+    bool ended = false;
+    // What it waits for, and the round in which it came.
+    Meeting *at = nullptr;
+    unsigned round = 0;
+};
+
+std::vector<std::unique_ptr<Fiber>> fibers;
+std::vector<Meeting> warps;
+std::vector<double> shuffled;
+Meeting block;
+ucontext_t scheduler;
+Fiber *running = nullptr;
+const Kernel *kernel = nullptr;
+void **arguments = nullptr;
+
+unsigned number() { return thread_index.x + block_extent.x * (thread_index.y + block_extent.y * thread_index.z); }
+
+void pass(Meeting &meeting) {
+    meeting.arrived = 0;
+    meeting.round++;
+}
+
+void meet(Meeting &meeting) {
+    if (++meeting.arrived == meeting.members) return pass(meeting);
+    running->at = &meeting, running->round = meeting.round;
+    swapcontext(&running->context, &scheduler);
+}
+
+void leave(Meeting &meeting) {
+    meeting.members--;
+    if (meeting.members > 0 && meeting.arrived == meeting.members) pass(meeting);
+}
+
+void body() {
+    kernel->run(arguments);
+    running->ended = true;
+    leave(warps[number() / LANES]);
+    leave(block);
+}
+
+void start(Fiber &fiber, unsigned thread) {
+    fiber.index = {thread % block_extent.x, thread / block_extent.x % block_extent.y, thread / block_extent.x / block_extent.y};
+    fiber.ended = false, fiber.at = nullptr;
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = STACK_BYTES;
+    fiber.context.uc_link = &scheduler;
+    makecontext(&fiber.context, body, 0);
+}
+
+// Whether it may run.
+bool ready(const Fiber &fiber) { return !fiber.ended && (!fiber.at || fiber.at->round != fiber.round); }
+
+bool run_block(unsigned threads, std::uint64_t &random) {
+    warps.assign((threads + LANES - 1) / LANES, Meeting{});
+    shuffled.assign(threads, 0);
+    block = Meeting{threads};
+    for (unsigned i = 0; i < threads; i++) {
+        warps[i / LANES].members++;
+        start(*fibers[i], i);
+    }
+    for (unsigned left = threads; left > 0;) {
+        bool moved = false;
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        unsigned first = (unsigned)(random >> 33) % threads;
+        for (unsigned i = 0; i < threads; i++) {
+            Fiber &fiber = *fibers[(first + i) % threads];
+            if (!ready(fiber)) continue;
+            moved = true, fiber.at = nullptr, running = &fiber, thread_index = fiber.index;
+            swapcontext(&scheduler, &fiber.context);
+            left -= fiber.ended;
+        }
+        if (!moved) return false;
+    }
+    return true;
+}
+}  // namespace
+
+void block_barrier() { meet(block); }
+
+double shuffle_down(double value, unsigned step) {
+    unsigned self = number(), lane = self % LANES;
+    shuffled[self] = value;
+    meet(warps[self / LANES]);
+    double got = lane + step < LANES ? shuffled[self + step] : value;
+    // Nobody writes anew before all have read.
+    meet(warps[self / LANES]);
+    return got;
+}
+
+Outcome launch(const Kernel &which, Dim3 grid, Dim3 extent, void **values, std::uint64_t seed) {
+    unsigned threads = extent.x * extent.y * extent.z;
+    while (fibers.size() < threads) fibers.push_back(std::make_unique<Fiber>());
+    kernel = &which, arguments = values, block_extent = extent, grid_extent = grid;
+    for (unsigned z = 0; z < grid.z; z++) {
+        for (unsigned y = 0; y < grid.y; y++) {
+            for (unsigned x = 0; x < grid.x; x++) {
+                block_index = {x, y, z};
+                if (!run_block(threads, seed)) return Outcome::stuck;
+            }
+        }
+    }
+    return Outcome::done;
+}
+}  // namespace emu

@@ -1,0 +1,137 @@
+//! Launches on the host.
+
+#![allow(unsafe_code)]
+
+use crate::{
+    driver::{Argument, Shape, ViewArgument},
+    launcher::{Launcher, Target},
+    rows::{self, Rows, proven},
+};
+use std::{
+    ffi::{CString, c_char, c_int, c_void},
+    sync::{Mutex, PoisonError},
+};
+use tandem_hal::{DeviceInfo, Dim, Error, Extents, Facts, Numerics, Result, Slot, Want, choose};
+use tandem_reference::{Arithmetic, Slots};
+
+unsafe extern "C" {
+    fn tandem_emu_launch(
+        name: *const c_char,
+        grid: *const u32,
+        extent: *const u32,
+        values: *mut *mut c_void,
+        sizes: *const usize,
+        count: usize,
+        seed: u64,
+    ) -> c_int;
+}
+
+/// The emulator is one machine: one launch at a time. The number of launches seeds their schedules.
+static MACHINE: Mutex<u64> = Mutex::new(0);
+
+/// Launches so far.
+#[cfg(test)]
+pub(super) fn launches() -> u64 {
+    *MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The emulator as a target.
+pub(super) struct OnHost;
+
+impl Target for OnHost {
+    fn launch(&self, kernel: &str, shape: &Shape, arguments: &[Argument<'_>]) -> Result<()> {
+        let refused = |meaning: String| Error::Driver { call: "emulator", code: 1, meaning };
+        let name = CString::new(kernel).map_err(|e| refused(e.to_string()))?;
+        let places = arguments.iter().map(Argument::place);
+        let (mut values, sizes): (Vec<*mut c_void>, Vec<usize>) =
+            places.map(|(place, bytes)| (place.cast_mut(), bytes)).unzip();
+        let mut launches = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        *launches += 1;
+        // SAFETY: arrays have three entries, or as many as there are arguments, whose sizes the emulator
+        // compares with the kernel's. The addresses among them are those of tensors that are borrowed for
+        // this launch, of the extents that the other arguments tell.
+        let outcome = unsafe {
+            tandem_emu_launch(
+                name.as_ptr(),
+                shape.grid.as_ptr(),
+                shape.block.as_ptr(),
+                values.as_mut_ptr(),
+                sizes.as_ptr(),
+                sizes.len(),
+                *launches,
+            )
+        };
+        match outcome {
+            0 => Ok(()),
+            1 => Err(refused(format!("no kernel {kernel}"))),
+            2 => Err(refused(format!("{kernel} takes arguments of other sizes than {sizes:?}"))),
+            _ => Err(refused(format!("{kernel} waits for threads that never come"))),
+        }
+    }
+}
+
+/// Run the row chosen for a descriptor in place of the reference's arithmetic, if there is one.
+///
+/// # Errors
+/// What the emulator or the reference returns.
+pub(super) fn run<D: Rows>(
+    d: &D,
+    slots: &mut Slots<'_>,
+    info: &DeviceInfo,
+    forced: Option<&str>,
+    reference: &mut Arithmetic<'_>,
+) -> Result<()> {
+    let extents = extents(d, slots);
+    let want = Want { numerics: Numerics::Free, limits: extents };
+    let Ok(ladder) = choose(D::rows(), d, info, &want, forced, &proven) else {
+        return reference(slots);
+    };
+    let rows = extents.at(D::ROWS);
+    let row = ladder.at(rows).ok_or_else(|| Error::Unsupported {
+        op: D::ID.into(),
+        reason: format!("the row forced for it does not take {rows} rows"),
+    })?;
+    let on = Launcher { target: &OnHost, extents: &extents };
+    rows::launch(d, row, slots.iter_mut().map(argument), &on)
+}
+
+/// The extents that the operands of a launch have.
+fn extents<D: Rows>(d: &D, slots: &Slots<'_>) -> Extents {
+    let mut extents = Extents::default();
+    for ((_, _, operand), slot) in Facts::of(d).operands.iter().zip(slots) {
+        let shape = match slot {
+            Slot::In(tensor) => tensor.shape(),
+            Slot::Out(tensor) => tensor.shape(),
+        };
+        for (dim, n) in operand.dims.iter().zip(shape) {
+            if let Dim::Of(sym) = dim {
+                extents.set(*sym, *n);
+            }
+        }
+    }
+    extents
+}
+
+fn argument(
+    slot: &mut Slot<tandem_reference::Tensor<'_>, tandem_reference::TensorMut<'_>>,
+) -> ViewArgument {
+    let (codes, scales, stride, empty) = match slot {
+        Slot::In(tensor) => {
+            let (codes, scales) = tensor.bytes();
+            (codes.as_ptr(), scales.as_ptr(), tensor.stride(), tensor.is_empty())
+        }
+        Slot::Out(tensor) => {
+            let (stride, empty) = (tensor.stride(), tensor.is_empty());
+            let (codes, scales) = tensor.bytes_mut();
+            (codes.as_mut_ptr().cast_const(), scales.as_mut_ptr().cast_const(), stride, empty)
+        }
+    };
+    if empty {
+        return ViewArgument::default();
+    }
+    ViewArgument {
+        codes: codes.expose_provenance() as u64,
+        scales: scales.expose_provenance() as u64,
+        stride: stride as u64,
+    }
+}
