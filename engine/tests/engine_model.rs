@@ -79,6 +79,7 @@ impl Machine {
             draft_tokens: 5,
             skip_upper_half: true,
             step_sizes: Vec::new(),
+            pictures: 0,
             biases: 0,
             seed: 0,
         };

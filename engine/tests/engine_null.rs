@@ -8,12 +8,14 @@ use engine_support::{finish, options, prompt, request};
 use model_support::{DEMO, demo_config, demo_map, null};
 use std::sync::Arc;
 use tandem_engine::exec::{
-    Engine, EngineOptions, FinishReason, Geometry, PictureSpan, Request, Runner,
+    Engine, EngineOptions, FinishReason, Geometry, PromptPicture, Request, Runner,
 };
+use tandem_engine::model::v41::vision_tower::{TowerWeights, picture_limits};
 use tandem_engine::model::v41::{ModelWeights, Resident};
 use tandem_engine::sample::SamplingParameters;
+use tandem_engine::vision::{Picture, PictureInput};
 use tandem_engine::weights::{Checkpoint, Files, Share, Source};
-use tandem_hal::{Arena, Device, Enc, Place, Rule};
+use tandem_hal::{Device, Place, Rule};
 
 fn engine(
     device: &Arc<dyn Device>,
@@ -28,7 +30,12 @@ fn engine(
     let weights =
         ModelWeights::load(device.as_ref(), &config, (map.ids(), draft), &source, &mut |_| {})
             .unwrap();
-    let resident = Resident::new(device.as_ref(), &config, weights, &options, 64 << 20).unwrap();
+    let mut resident =
+        Resident::new(device.as_ref(), &config, weights, &options, 64 << 20).unwrap();
+    if options.pictures > 0 {
+        let tower = TowerWeights::load(device.as_ref(), &config, &source, &mut |_| {}).unwrap();
+        resident = resident.with_pictures(device.as_ref(), &config, tower, &options).unwrap();
+    }
     let mut runner = Runner::new(device, resident, &options, rule).unwrap();
     runner.capture(&options).unwrap();
     Engine::new(runner, options).unwrap()
@@ -42,14 +49,13 @@ fn every_kind_of_step_passes_the_operand_checks() {
             step_tokens: 300,
             chunk_tokens: 170,
             step_sizes: vec![2, 8],
+            pictures: 1,
             ..options()
         };
         let mut engine = engine(&device, (true, rule), options);
         let ready: Vec<_> = device.ledger();
-        let width = demo_config().hidden_size as u64;
-        let shape = [12, width];
-        let bytes = tandem_hal::View::reserved_bytes(Enc::BF16, &shape);
-        let rows = Arena::new(device.as_ref(), bytes, "a picture").unwrap().view(Enc::BF16, &shape);
+        let picture = Picture::new(98, 84, vec![0; 3 * 98 * 84]).unwrap();
+        let input = PictureInput::from_picture(&picture, &picture_limits(&demo_config()).unwrap());
         let sampled = SamplingParameters {
             temperature: 0.8,
             top_k: 40,
@@ -58,12 +64,15 @@ fn every_kind_of_step_passes_the_operand_checks() {
             log_probs: Some(3),
             ..Default::default()
         };
-        let picture = PictureSpan { start: 165, rows: rows.unwrap() };
+        let picture = PromptPicture { start: 165, input: Arc::new(input.unwrap()) };
+        let mut with_picture = request(prompt(2, 200), 20);
+        with_picture.prompt[165..165 + picture.input.span.tokens() as usize].fill(2038);
+        with_picture.pictures.push(picture);
         let requests = vec![
             // Long enough to skip the upper half of its first tokens.
             request(prompt(0, 900), 20),
             Request { sampling: sampled, ..request(prompt(1, 40), 20) },
-            Request { pictures: vec![picture], ..request(prompt(2, 200), 20) },
+            with_picture,
             Request { drafts: false, ..request(prompt(3, 1), 20) },
         ];
         for request in requests {
@@ -74,8 +83,8 @@ fn every_kind_of_step_passes_the_operand_checks() {
             assert_eq!(answer.tokens, [0; 20]);
             assert_eq!(answer.finish, Some(FinishReason::Length));
         }
-        // The picture went with its request.
-        assert_eq!(device.ledger().len(), ready.len(), "something stayed reserved");
+        assert_eq!(device.ledger().len(), ready.len(), "something was reserved");
+        assert_eq!(engine.free_pictures(), 1);
         assert!(engine.work().drafted_tokens > 0);
         assert!(engine.work().layer_rows < engine.work().rows * 9);
     }

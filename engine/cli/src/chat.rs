@@ -3,23 +3,26 @@
 use std::io::{self, IsTerminal};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use tandem_engine::exec::{FinishReason, Request};
+use tandem_engine::exec::{FinishReason, Forward, PromptPicture, Request};
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::text::{
-    AssistantMessage, Conversation, Event, GenerationEnd, Message, Reply, ReplyStream,
+    AssistantMessage, Conversation, Event, GenerationEnd, Message, Part, Reply, ReplyStream,
     SamplingFields, SamplingRequest, TextError,
 };
+use tandem_engine::vision::PictureInput;
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
 use crate::console;
 use crate::interrupt::Interrupt;
 use crate::limits::Limits;
-use crate::ready::{Ready, Work};
+use crate::pictures;
+use crate::ready::{Pictures, Ready, Work};
 use crate::sampling::Sampling;
 use crate::transcript::Transcript;
 
@@ -58,9 +61,10 @@ enum Thinking {
 const DEMO_TOKENS: u64 = 200;
 
 const HELP: &str = "\
-/reset  forget the conversation
-/exit   end it, as Ctrl-D does
-Ctrl-C  stop an answer
+/image FILE  show the model a picture with the next message; may be repeated
+/reset       forget the conversation
+/exit        end it, as Ctrl-D does
+Ctrl-C       stop an answer
 ";
 
 /// Reads messages and prints answers until the input ends.
@@ -70,7 +74,8 @@ Ctrl-C  stop an answer
 /// the input is not a terminal.
 pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     let sampling = options.sampling.parameters()?;
-    let ready = Ready::load(common, &options.limits, Work::ALONE)?;
+    let work = Work { pictures: Pictures::WherePossible, ..Work::ALONE };
+    let ready = Ready::load(common, &options.limits, work)?;
     // The editor listens for Ctrl-C too; of two listeners the later one hears it.
     let mut editor = DefaultEditor::new().map_err(unreadable)?;
     let mut talk = Talk::new(ready, options, sampling)?;
@@ -91,20 +96,28 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         }
         // History is a convenience; a line that it refuses is answered all the same.
         let _kept = editor.add_history_entry(&line);
-        match line.trim() {
-            "/exit" => return Ok(ExitCode::SUCCESS),
-            "/reset" => talk.reset(),
-            "/help" => console::print(HELP)?,
-            command if command.starts_with('/') => {
-                console::complain(&format!("no command {command}; /help lists them"));
-            }
-            _ => match talk.ask(line) {
-                // On a terminal the user can correct a message; a script cannot.
-                Err(error) if interactive && error.is_caller_mistake() => {
-                    console::complain(&format!("{error}; or start anew with /reset"));
+        let done = match line.trim().split_once(char::is_whitespace) {
+            Some(("/image", path)) => talk.show(path.trim()),
+            _ => match line.trim() {
+                "/exit" => return Ok(ExitCode::SUCCESS),
+                "/reset" => {
+                    talk.reset();
+                    Ok(())
                 }
-                answered => answered?,
+                "/help" => console::print(HELP),
+                command if command.starts_with('/') => {
+                    console::complain(&format!("no command {command}; /help lists them"));
+                    Ok(())
+                }
+                _ => talk.ask(line),
             },
+        };
+        match done {
+            // On a terminal the user can correct a line; a script cannot.
+            Err(error) if interactive && error.is_caller_mistake() => {
+                console::complain(&format!("{error}; or start anew with /reset"));
+            }
+            done => done?,
         }
     }
 }
@@ -127,6 +140,10 @@ struct Talk<'a> {
     options: &'a Options,
     conversation: Conversation,
     sampling: SamplingParameters,
+    /// Those of the conversation, by the numbers that its messages give them.
+    pictures: Vec<Arc<PictureInput>>,
+    /// How many of them no message has yet.
+    unsaid: usize,
     interrupt: Interrupt,
 }
 
@@ -138,7 +155,8 @@ impl<'a> Talk<'a> {
             None => !ready.source.is_demo(),
         };
         let interrupt = Interrupt::install()?;
-        let mut talk = Self { ready, options, conversation, sampling, interrupt };
+        let (pictures, unsaid) = (Vec::new(), 0);
+        let mut talk = Self { ready, options, conversation, sampling, pictures, unsaid, interrupt };
         talk.reset();
         Ok(talk)
     }
@@ -146,14 +164,32 @@ impl<'a> Talk<'a> {
     fn reset(&mut self) {
         let system = self.options.system_prompt.iter();
         self.conversation.messages = system.map(Message::system).collect();
+        self.pictures.clear();
+        self.unsaid = 0;
     }
 
-    /// Answers a message. A message that cannot be answered is taken back.
+    /// Keeps a picture for the next message.
+    fn show(&mut self, path: &str) -> Result<()> {
+        if self.ready.engine.model().geometry().pictures.is_none() {
+            let problem =
+                "the model has no vision tower, or was loaded without it; send text alone";
+            return Err(Error::Argument { argument: "/image".into(), problem: problem.into() });
+        }
+        self.pictures.push(pictures::read(path, &self.ready.source.config)?);
+        self.unsaid += 1;
+        Ok(())
+    }
+
+    /// Answers a message. A message that cannot be answered is taken back with its pictures.
     fn ask(&mut self, message: String) -> Result<()> {
-        self.conversation.messages.push(Message::user(message));
+        let said = self.pictures.len() - std::mem::take(&mut self.unsaid);
+        let pictures = (said..self.pictures.len()).map(Part::Picture);
+        let content = pictures.chain([Part::Text(message)]).collect();
+        self.conversation.messages.push(Message::User { content });
         let answered = self.answer();
         if answered.is_err() {
             self.conversation.messages.pop();
+            self.pictures.truncate(said);
         }
         let (reply, reason) = answered?;
         match reason {
@@ -174,14 +210,15 @@ impl<'a> Talk<'a> {
         let read = self.conversation.parse_options(&prompt, Vec::new());
         let config = &self.ready.source.config;
         let image = config.image_token_id.unwrap_or(config.pad_token_id);
-        let ids = prompt.encode(&self.ready.tokenizer, image)?.ids;
+        let prompt = prompt.encode(&self.ready.tokenizer, image)?;
+        let (prompt, pictures) = PromptPicture::place(&prompt, &self.pictures);
         let request = Request {
-            max_tokens: Some(self.max_tokens(ids.len() as u64)),
-            prompt: ids,
+            max_tokens: Some(self.max_tokens(prompt.len() as u64)),
+            prompt,
+            pictures,
             sampling: self.sampling.clone(),
             stop_ids: vec![config.eos_token_id],
             drafts: true,
-            ..Request::default()
         };
         let mut stream = ReplyStream::new(read);
         let (mut reply, mut transcript) = (Reply::default(), Transcript::new());

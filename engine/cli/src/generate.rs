@@ -7,14 +7,16 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use tandem_engine::exec::Request;
-use tandem_engine::text::PlainStream;
+use tandem_engine::exec::{PromptPicture, Request};
+use tandem_engine::text::{PlainStream, Prompt};
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
 use crate::console;
 use crate::limits::Limits;
-use crate::ready::{Ready, Work};
+use crate::model::Source;
+use crate::pictures;
+use crate::ready::{Pictures, Ready, Work};
 use crate::sampling::Sampling;
 
 /// What to continue, and how.
@@ -26,6 +28,9 @@ pub(crate) struct Options {
     /// Read the text from a file instead; - for standard input
     #[arg(short, long, value_name = "PATH", conflicts_with = "prompt")]
     file: Option<String>,
+    /// A PNG or JPEG file to put before the text; may be repeated
+    #[arg(long, value_name = "FILE")]
+    image: Vec<String>,
     /// Tokens to generate at most
     #[arg(
         short = 'n',
@@ -58,17 +63,27 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         (None, file) => read(file.as_deref().unwrap_or("-"))?,
     };
     let sampling = options.sampling.parameters()?;
-    let mut ready = Ready::load(common, &options.limits, Work::ALONE)?;
+    let (inputs, work) = if options.image.is_empty() {
+        (Vec::new(), Work::ALONE)
+    } else {
+        // Before the weights are read: a file that is no picture is known at once.
+        let config = Source::named(common.model.as_deref())?.config;
+        let read = |path: &String| pictures::read(path, &config);
+        let inputs = options.image.iter().map(read).collect::<Result<_>>()?;
+        (inputs, Work { pictures: Pictures::Yes, ..Work::ALONE })
+    };
+    let mut ready = Ready::load(common, &options.limits, work)?;
     let config = &ready.source.config;
-    let mut prompt = vec![config.bos_token_id];
-    prompt.extend(ready.tokenizer.encode(&text)?);
+    let prompt = Prompt::continuation(inputs.len(), &text);
+    let prompt = prompt.encode(&ready.tokenizer, config.image_token_id.unwrap_or_default())?;
+    let (prompt, pictures) = PromptPicture::place(&prompt, &inputs);
     let request = Request {
         prompt,
+        pictures,
         sampling,
         stop_ids: if options.ignore_eos { vec![] } else { vec![config.eos_token_id] },
         max_tokens: Some(options.max_tokens),
         drafts: true,
-        ..Request::default()
     };
     let mut text = PlainStream::new(&options.stop);
     ready.answer(

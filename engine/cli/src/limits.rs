@@ -22,6 +22,13 @@ pub(crate) struct Limits {
     /// Part of a device's memory that may be filled, above 0 and up to 1
     #[arg(long, value_name = "PART", default_value_t = 0.9)]
     pub(crate) gpu_memory_utilization: f64,
+    /// Pictures whose rows are held at once while their prompts are computed, 0 to leave the vision
+    /// tower out; 2 if left out
+    #[arg(long, value_name = "PICTURES")]
+    pub(crate) max_pictures: Option<u64>,
+    /// Leave the vision tower out, as --max-pictures 0
+    #[arg(long, conflicts_with = "max_pictures")]
+    pub(crate) language_model_only: bool,
     /// Draft tokens a step, 0 for none; the trained block if left out, but none on the reference
     /// device, where computing a draft costs more than it saves
     #[arg(
@@ -38,6 +45,9 @@ pub(crate) struct Limits {
     #[arg(long)]
     pub(crate) enforce_eager: bool,
 }
+
+/// Pictures held at once unless the user says otherwise: one is read while another is computed.
+pub(crate) const PICTURES: u64 = 2;
 
 /// How to draft.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -89,15 +99,30 @@ impl Limits {
         Err(Error::Argument { argument: "--gpu-memory-utilization".into(), problem })
     }
 
+    /// Pictures held at once: what the user says, else `open` where the model reads any.
+    fn pictures(&self, config: &Config, open: u64) -> Result<u64> {
+        let asked = if self.language_model_only { Some(0) } else { self.max_pictures };
+        match (asked, &config.vision) {
+            (None, None) => Ok(0),
+            (None, Some(_)) => Ok(open),
+            (Some(1..), None) => {
+                let problem = "this model reads text only; leave it out".to_owned();
+                Err(Error::Argument { argument: "--max-pictures".into(), problem })
+            }
+            (Some(asked), _) => within("--max-pictures", asked, 0, 1 << 12),
+        }
+    }
+
     /// The engine's options for a model that runs `sequences` at once and, unless the user has
-    /// said otherwise, drafts `drafts` tokens a step (`None` for the trained block).
+    /// said otherwise, drafts `drafts` tokens a step (`None` for the trained block) and holds
+    /// `pictures`.
     ///
     /// # Errors
     /// [`Error::Argument`] naming the flag that cannot be honoured.
     pub(crate) fn options(
         &self,
         config: &Config,
-        (sequences, drafts): (u64, Option<i64>),
+        (sequences, drafts, pictures): (u64, Option<i64>, u64),
         seed: u64,
     ) -> Result<EngineOptions> {
         let longest = config.max_position_tokens as u64;
@@ -118,6 +143,7 @@ impl Limits {
             draft_tokens,
             skip_upper_half: true,
             step_sizes: if self.enforce_eager { Vec::new() } else { doublings(sequences) },
+            pictures: self.pictures(config, pictures)?,
             biases: 300,
             seed,
         })

@@ -13,6 +13,7 @@ mod interrupt;
 mod kernels;
 mod limits;
 mod model;
+mod pictures;
 mod plan;
 mod progress;
 mod ready;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tandem_engine::exec::{Engine, EngineOptions, Ranks, Runner};
+use tandem_engine::model::v41::vision_tower::TowerWeights;
 use tandem_engine::model::v41::{Config, ModelWeights, Resident, names};
 use tandem_engine::plan::tensor_parallel;
 use tandem_engine::text::{Tokenizer, VocabularyMap};
@@ -13,7 +14,8 @@ use tandem_hal::{Device, Op, Place, Rule, Want};
 
 use crate::arguments::Common;
 use crate::backends;
-use crate::limits::Limits;
+use crate::console;
+use crate::limits::{Limits, PICTURES};
 use crate::model::Source;
 use crate::progress::Progress;
 use crate::rehearsal::Rehearsal;
@@ -35,6 +37,19 @@ pub(crate) struct Work {
     pub(crate) sequences: u64,
     /// When to draft, unless the user has said.
     pub(crate) drafts: Drafts,
+    /// Whether to load the vision tower, unless the user has said.
+    pub(crate) pictures: Pictures,
+}
+
+/// Whether to load the vision tower.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Pictures {
+    /// No picture will come.
+    No,
+    /// If the device has the kernels for it.
+    WherePossible,
+    /// A picture will come.
+    Yes,
 }
 
 /// When to draft.
@@ -48,7 +63,8 @@ pub(crate) enum Drafts {
 
 impl Work {
     /// One answer at a time.
-    pub(crate) const ALONE: Self = Self { sequences: 1, drafts: Drafts::WherePaying };
+    pub(crate) const ALONE: Self =
+        Self { sequences: 1, drafts: Drafts::WherePaying, pictures: Pictures::No };
 }
 
 /// A model that can be asked.
@@ -73,7 +89,8 @@ impl Ready {
         tensor_parallel::check("--device", config, devices.len())?;
         let on_host = devices[0].info().arch == HOST;
         let drafts = (on_host && work.drafts == Drafts::WherePaying).then_some(0);
-        let options = limits.options(config, (work.sequences, drafts), fresh_seed())?;
+        let open = if work.pictures == Pictures::No { 0 } else { PICTURES };
+        let mut options = limits.options(config, (work.sequences, drafts, open), fresh_seed())?;
         let checkpoint = Checkpoint::open(&source.files)?;
         names::check(config, &checkpoint)?;
         let tokenizer = source.tokenizer()?;
@@ -84,8 +101,19 @@ impl Ready {
             }
             None => Vec::new(),
         };
+        let may_lack_pictures =
+            work.pictures == Pictures::WherePossible && limits.max_pictures.is_none();
         let build = Build { config, map: &map, options: &options, rule: limits.rule() };
-        build.rehearse(&devices, limits)?;
+        match build.rehearse(&devices, limits) {
+            Err(error) if options.pictures > 0 && may_lack_pictures && lacks_kernel(&error) => {
+                options.pictures = 0;
+                let build = Build { config, map: &map, options: &options, rule: limits.rule() };
+                build.rehearse(&devices, limits)?;
+                console::note(&format!("pictures are refused: {error}"));
+            }
+            rehearsed => rehearsed?,
+        }
+        let build = Build { config, map: &map, options: &options, rule: limits.rule() };
         let load = |(rank, device): (usize, &Arc<dyn Device>)| {
             let share = Share::new(rank as u64, devices.len() as u64)?;
             let mut runner = build.on(device, share, Some(&checkpoint))?;
@@ -123,7 +151,13 @@ impl Build<'_> {
         let weights =
             ModelWeights::load(device.as_ref(), config, (map, draft), &source, &mut show)?;
         let budget = SCORE_BUDGET_BYTES;
-        let resident = Resident::new(device.as_ref(), config, weights, options, budget)?;
+        let mut resident = Resident::new(device.as_ref(), config, weights, options, budget)?;
+        if options.pictures > 0 {
+            let mut progress = Progress::new("loading the vision tower");
+            let mut show = |p: weights::Progress| progress.show(p.done_bytes, p.total_bytes);
+            let tower = TowerWeights::load(device.as_ref(), config, &source, &mut show)?;
+            resident = resident.with_pictures(device.as_ref(), config, tower, options)?;
+        }
         Runner::new(device, resident, options, rule)
     }
 
@@ -141,6 +175,11 @@ impl Build<'_> {
     }
 }
 
+/// Whether the device has no kernel for an operator.
+fn lacks_kernel(error: &Error) -> bool {
+    matches!(error, Error::Device(tandem_hal::Error::Unsupported { .. }))
+}
+
 /// A model that is too large for a device, with what would help.
 fn with_remedy(error: Error, device: &dyn Device) -> Error {
     let Error::Device(tandem_hal::Error::OutOfMemory { wanted, free, purpose }) = error else {
@@ -149,7 +188,8 @@ fn with_remedy(error: Error, device: &dyn Device) -> Error {
     let (name, usable) = (&device.info().name, device.info().memory_bytes);
     let problem = format!(
         "{usable} bytes of {name} may be filled; with {free} left, {purpose} needs {wanted}; give \
-         smaller --max-model-len, --max-num-seqs or --max-num-batched-tokens, or more devices"
+         smaller --max-model-len, --max-num-seqs, --max-num-batched-tokens or --max-pictures, or \
+         more devices"
     );
     Error::DoesNotFit { problem }
 }
@@ -164,7 +204,7 @@ pub(crate) fn operators(
     config: &Config,
     limits: &Limits,
 ) -> Result<Vec<(Op, Want)>> {
-    let options = limits.options(config, (Work::ALONE.sequences, None), 0)?;
+    let options = limits.options(config, (Work::ALONE.sequences, None, 0), 0)?;
     let map = vec![0; config.engram.as_ref().map_or(0, |_| config.vocab_size)];
     let build = Build { config, map: &map, options: &options, rule: limits.rule() };
     let rehearsal = Arc::new(Rehearsal::new(device.clone(), BOUNDLESS_BYTES));

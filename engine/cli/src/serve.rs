@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use tandem_engine::serve::{EngineHandle, Sequences, ServedModel, Server, ServerOptions};
+use tandem_engine::model::v41::vision_tower::picture_limits;
+use tandem_engine::serve::{
+    EngineHandle, Sequences, ServedModel, ServedPictures, Server, ServerOptions,
+};
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
 use crate::console;
 use crate::limits::Limits;
-use crate::ready::{Ready, Work};
+use crate::ready::{Pictures, Ready, Work};
 
 /// Where and what to serve.
 #[derive(Args, Debug)]
@@ -66,13 +69,19 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     let address = listener.local_addr().map_err(refuse)?;
     let model = options.checkpoint.clone().or_else(|| common.model.clone());
     let common = Common { model, ..common.clone() };
-    let work = Work { sequences: options.max_num_seqs, ..Work::ALONE };
+    let (sequences, pictures) = (options.max_num_seqs, Pictures::WherePossible);
+    let work = Work { sequences, pictures, ..Work::ALONE };
     let Ready { source, tokenizer, engine } = Ready::load(&common, &options.limits, work)?;
     let name = options.served_model_name.clone().unwrap_or(source.name);
     let config = source.config;
     let engine = EngineHandle::spawn(Sequences::new(engine, vec![config.eos_token_id]))?;
-    let model =
-        ServedModel { tokenizer: Arc::new(tokenizer), image_token_id: config.image_token_id };
+    let limits = picture_limits(&config).ok();
+    let pictures = config.image_token_id.zip(limits);
+    let model = ServedModel {
+        tokenizer: Arc::new(tokenizer),
+        pictures: pictures
+            .map(|(image_token_id, limits)| ServedPictures { image_token_id, limits }),
+    };
     console::print(format_args!("serving {name} on http://{address}\n"))?;
     Server::new(engine, model, ServerOptions::new(name)).run_until_signal(listener)?;
     Ok(ExitCode::SUCCESS)

@@ -33,6 +33,58 @@ fn the_same_text_whatever_computes_it() {
     }
 }
 
+/// A golden picture of the demo.
+fn picture(name: &str) -> String {
+    format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/goldens/{}.png"), name)
+}
+
+#[test]
+fn pictures_before_a_text_whatever_computes_them() {
+    let (first, second) = (picture("picture"), picture("picture_odd"));
+    let with = |pictures: &[&str], more: &[&str]| {
+        let pictures: Vec<_> = pictures.iter().flat_map(|file| ["--image", file]).collect();
+        generate(&[&pictures[..], &["--temp", "0"], more].concat())
+    };
+    let one = with(&[&first], &[]);
+    let two = with(&[&first, &second], &[]);
+    assert!(one != generate(&["--temp", "0"]) && two != one && with(&[&second], &[]) != one);
+    for more in [
+        &["--device", "reference:0,1"][..],
+        &["--max-num-batched-tokens", "7"],
+        &["--max-pictures", "1", "--draft-max", "5"],
+    ] {
+        assert_eq!(with(&[&first], more), one, "{more:?}");
+        assert_eq!(with(&[&first, &second], more), two, "{more:?}");
+    }
+}
+
+#[test]
+fn a_picture_is_part_of_one_message() {
+    let chat = ["chat", "--temp", "0", "-n", "8"];
+    let answer = |input: &str| {
+        let finished = tandem_with_input(&chat, input.as_bytes());
+        assert_eq!(finished.code, 0, "{}", finished.errors);
+        finished.output
+    };
+    let (picture, odd) = (picture("picture"), picture("picture_odd"));
+    let (blind, ask) = (answer("What is it?\n"), "What is it?\n");
+    let seen = answer(&format!("/image {picture}\n{ask}"));
+    assert_ne!(seen, blind);
+    assert_ne!(answer(&format!("/image {odd}\n{ask}")), seen);
+    assert_eq!(answer(&format!("/image {picture}\n/reset\n{ask}")), blind);
+    let unsaid = format!("/image {picture}\n{ask}/reset\n/image {picture}\n{ask}");
+    assert_eq!(answer(&unsaid), format!("{seen}{seen}"));
+    for (input, parts) in [
+        ("/image /no/such.png\n", &["/no/such.png", "check the path"][..]),
+        ("/image Cargo.toml\n", &["Cargo.toml", "neither PNG nor JPEG"]),
+    ] {
+        tandem_with_input(&chat, input.as_bytes()).refused(2, parts);
+    }
+    let input = format!("/image {picture}\n");
+    tandem_with_input(&[&chat[..], &["--language-model-only"]].concat(), input.as_bytes())
+        .refused(2, &["/image", "without it", "text alone"]);
+}
+
 #[test]
 fn a_seed_repeats_a_text() {
     let seeded = generate(&["--seed", "7"]);
@@ -67,6 +119,7 @@ fn what_cannot_be_generated_is_refused_before_anything_is_written() {
     let file = folder.path().join("prompt.txt");
     fs::write(&file, b"good \xff bad").unwrap();
     let path = file.to_str().unwrap();
+    let png = picture("picture");
     for (arguments, parts) in [
         (&["generate"][..], &["<PROMPT>"][..]),
         (&["generate", "-f", path], &[path, "not UTF-8 from byte 5"]),
@@ -77,6 +130,14 @@ fn what_cannot_be_generated_is_refused_before_anything_is_written() {
         (&["generate", PROMPT, "--top-p", "2"], &["top_p", "2"]),
         (&["generate", PROMPT, "--top-k", "-2"], &["top_k", "-2"]),
         (&["generate", PROMPT, "--temp", "NaN"], &["temperature", "NaN"]),
+        (&["generate", PROMPT, "--image", "/no/such.png"], &["/no/such.png", "check the path"]),
+        (&["generate", PROMPT, "--image", path], &[path, "neither PNG nor JPEG"]),
+        (
+            &["generate", PROMPT, "--image", &png, "--max-pictures", "0"],
+            &["pictures", "text alone"],
+        ),
+        (&["generate", PROMPT, "--max-pictures", "9999"], &["--max-pictures", "0 to 4096"]),
+        (&["generate", PROMPT, "--image", &png, "-c", "8"], &["prompt: ", "shorten it"]),
         (&["generate", PROMPT, "--draft-max", "6"], &["6", "0 to 5"]),
         (&["generate", PROMPT, "--speculative-config", "{\"x\":1}"], &["x", "known:"]),
         (&["generate", PROMPT, "--max-num-batched-tokens", "0"], &["--max-num-batched-tokens"]),

@@ -2,11 +2,15 @@
 
 mod tandem;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
-use tandem::tandem;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use tandem::{tandem, tandem_with_input};
 
 /// One request on a connection of its own; answers status and body.
 fn ask(address: &str, request: &str, body: &str) -> (u16, String) {
@@ -39,6 +43,24 @@ fn a_server_answers_until_it_is_asked_to_stop() {
     let reply: serde_json::Value = serde_json::from_str(&body).unwrap();
     let text = reply["choices"][0]["text"].as_str().unwrap();
     assert_eq!(text, tandem(&["generate", "Call me", "-n", "4", "--temp", "0"]).ok());
+    // A picture shown here and on the terminal is the same question.
+    let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/goldens/picture.png");
+    let url = format!("data:image/png;base64,{}", STANDARD.encode(fs::read(picture).unwrap()));
+    let content = json!([
+        { "type": "image_url", "image_url": { "url": url } },
+        { "type": "text", "text": "What colour is it?" },
+    ]);
+    let body = json!({
+        "messages": [{ "role": "user", "content": content }], "max_tokens": 8, "temperature": 0,
+        "thinking": { "type": "disabled" },
+    });
+    let (status, body) = ask(&address, "POST /v1/chat/completions", &body.to_string());
+    assert_eq!(status, 200, "{body}");
+    let reply: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let shown = format!("/image {picture}\nWhat colour is it?\n");
+    let chat = tandem_with_input(&["chat", "--temp", "0", "-n", "8"], shown.as_bytes());
+    let said = reply["choices"][0]["message"]["content"].as_str().unwrap();
+    assert_eq!(chat.output, format!("{said}\n"), "{}", chat.errors);
     let kill = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
     assert!(kill.success());
     assert_eq!(server.wait().unwrap().code(), Some(0));

@@ -72,7 +72,7 @@ fn keys_do_what_they_do_on_a_terminal() {
     chat.press(CTRL_C);
     chat.until("\n");
     chat.press("/help\r");
-    chat.until("Ctrl-C  stop an answer\r\n");
+    chat.until("Ctrl-C       stop an answer\r\n");
     chat.until("> ");
     chat.press("left over");
     chat.until("left over");

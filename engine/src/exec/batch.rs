@@ -4,7 +4,6 @@
 //! another, and each row brings its position, its sequence and its cache addresses. The views are
 //! parts of buffers made once, so a captured step finds them at the same place again.
 
-use std::ops::Range;
 use tandem_hal::View;
 
 /// The rows of a step. Addresses are `page * entries of a page + slot`, -1 for none; a padding row
@@ -47,8 +46,8 @@ pub struct Batch {
     pub history: View,
     /// `[outputs]` i32 rows whose logits are wanted, -1 for padding.
     pub output_at: View,
-    /// Rows of pictures to put over the embeddings.
-    pub pictures: Vec<PictureRows>,
+    /// What to put over the embeddings, in a step with pictures.
+    pub pictures: Option<PictureRows>,
     /// The rows that the upper half runs on, when they are not simply all rows.
     pub upper: Option<Box<UpperRows>>,
 }
@@ -64,15 +63,13 @@ pub struct RatioLists {
     pub entries: View,
 }
 
-/// Rows of a picture, or part of one, in this step.
+/// Picture rows of a step.
 #[derive(Debug, Clone)]
 pub struct PictureRows {
-    /// `[cells, width]` bf16, the whole picture.
+    /// `[cells, width]` bf16, the rows of all pictures in flight.
     pub rows: View,
-    /// The rows of the step that it covers; they are neighbours.
-    pub tokens: Range<u64>,
-    /// `[covered tokens]` i32, the picture's row for each of them.
-    pub cells: View,
+    /// `[tokens]` i32, which of them stands for each row of the step; -1 for none.
+    pub at: View,
 }
 
 /// The rows that layers above the last compressed source run on.

@@ -3,21 +3,23 @@
 use super::row_lists::number;
 use crate::kv::SequencePages;
 use std::ops::Range;
-use tandem_hal::View;
 
-/// A picture of a request: `rows` stand where the prompt has picture ids from `start` on.
-#[derive(Debug, Clone)]
+/// The span of a picture in a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureSpan {
-    /// Position of the span's first token.
+    /// Position of its first token.
     pub start: u64,
-    /// `[span, width]` bf16, markers included.
-    pub rows: View,
+    /// Positions, markers included.
+    pub tokens: u64,
+    /// The first of its rows among the picture rows; `None` while the tower has not read it, or
+    /// when the whole span is computed.
+    pub first_row: Option<u64>,
 }
 
 impl PictureSpan {
     /// Positions of the span.
     pub fn positions(&self) -> Range<u64> {
-        self.start..self.start + self.rows.shape()[0]
+        self.start..self.start + self.tokens
     }
 }
 

@@ -1,5 +1,6 @@
 //! Requests in, events out.
 
+use super::picture_pool::PicturePool;
 use super::schedule::{Schedule, Turn};
 use super::sequence::Sequence;
 use super::{
@@ -24,6 +25,7 @@ pub struct Engine<F: Forward> {
     options: EngineOptions,
     pools: PagePools,
     scratch: Vec<Page>,
+    pictures: PicturePool,
     waiting: VecDeque<Sequence>,
     /// Oldest first; all younger ones wait.
     running: Vec<Sequence>,
@@ -48,6 +50,7 @@ impl<F: Forward> Engine<F> {
         let invariant = |error| Error::Internal { invariant: format!("{error}") };
         Ok(Self {
             scratch: scratch.map_err(invariant)?,
+            pictures: PicturePool::new(&options, &geometry),
             model,
             geometry,
             options,
@@ -71,7 +74,7 @@ impl<F: Forward> Engine<F> {
     /// [`Error::Argument`] when it could never run; nothing is queued then.
     pub fn add(&mut self, request: Request) -> Result<RequestId> {
         let capacity = self.capacity_tokens();
-        request.check(&self.geometry, capacity, self.options.biases)?;
+        request.check(&self.geometry, &self.options)?;
         let (id, seed) = (RequestId(self.requests), self.options.seed);
         self.requests += 1;
         let draws = match request.sampling.seed {
@@ -95,7 +98,8 @@ impl<F: Forward> Engine<F> {
                 found.map(|at| self.running.remove(at))
             }
         };
-        let Some(sequence) = sequence else { return false };
+        let Some(mut sequence) = sequence else { return false };
+        sequence.release_pictures(u64::MAX, &mut self.pictures);
         self.events.push(sequence.finished(FinishReason::Cancelled));
         true
     }
@@ -141,6 +145,11 @@ impl<F: Forward> Engine<F> {
         self.pools.free()
     }
 
+    /// Pictures for whose rows there is room.
+    pub fn free_pictures(&self) -> u64 {
+        self.pictures.free()
+    }
+
     /// Work so far.
     pub fn work(&self) -> Work {
         self.work
@@ -161,13 +170,21 @@ impl<F: Forward> Engine<F> {
         self.running.iter().find(|sequence| sequence.id == id).map(|sequence| &sequence.pages)
     }
 
-    /// Whether every page is free or owned once.
+    /// Whether every page, and the room of every picture, is free or owned once.
     ///
     /// # Errors
     /// [`Error::Internal`] naming the page.
     pub fn check(&self) -> Result<()> {
-        let sequences = self.running.iter().chain(&self.waiting).map(|sequence| &sequence.pages);
+        let sequences = self.running.iter().chain(&self.waiting);
+        let held: u64 = sequences.clone().map(Sequence::held_pictures).sum();
         let invariant = |invariant| Error::Internal { invariant };
+        let pictures = self.geometry.pictures.map_or(0, |_| self.options.pictures);
+        if held + self.pictures.free() != pictures {
+            return Err(invariant(format!(
+                "{pictures} pictures are held or free, not {held} held"
+            )));
+        }
+        let sequences = sequences.map(|sequence| &sequence.pages);
         self.pools.check(sequences, &self.scratch).map_err(invariant)
     }
 
@@ -187,9 +204,13 @@ impl<F: Forward> Engine<F> {
         }
     }
 
-    /// Shares out the rows of a step and takes the pages they need.
+    /// Shares out the rows of a step, has the pictures in them read and takes the pages they need.
     fn schedule(&mut self) -> Result<Schedule> {
-        let shares = Schedule::shares(&self.running, &self.options);
+        let Self { model, pictures, options, .. } = self;
+        let mut read = |input: &_, first_row| model.picture(input, first_row);
+        let reach =
+            |sequence: &mut Sequence, rows| sequence.read_pictures(rows, pictures, &mut read);
+        let shares = Schedule::shares(&mut self.running, options, reach)?;
         let mut schedule = Schedule::default();
         while schedule.turns.len() < self.running.len() {
             let at = schedule.turns.len();
@@ -212,6 +233,7 @@ impl<F: Forward> Engine<F> {
     /// The youngest is last, so no turn of this step is touched.
     fn set_back_youngest(&mut self) {
         if let Some(mut youngest) = self.running.pop() {
+            youngest.release_pictures(u64::MAX, &mut self.pictures);
             youngest.set_back(&self.pools, &self.geometry);
             self.waiting.push_front(youngest);
             self.work.restarts += 1;
@@ -271,6 +293,7 @@ impl<F: Forward> Engine<F> {
                 }
             }
             sequence.pages.commit(turn.step, kept);
+            sequence.release_pictures(sequence.pages.tokens(), &mut self.pictures);
         }
         self.running.retain(|sequence| !finished.contains(&sequence.id));
     }

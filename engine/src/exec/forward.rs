@@ -1,8 +1,9 @@
 //! What a step asks of a model, and what comes back.
 
 use super::{DraftLists, Geometry, StepLists};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sample::{Draws, SamplingParameters};
+use crate::vision::PictureInput;
 
 /// A model as the sequence engine sees it: rows in, tokens out.
 pub trait Forward {
@@ -15,6 +16,16 @@ pub trait Forward {
     /// # Errors
     /// When the device fails; no token of the step counts then.
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>>;
+
+    /// Computes the rows of a picture's span and keeps them from `first_row` on among the picture
+    /// rows, of which [`super::EngineOptions::picture_rows`] were reserved.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the model reads no pictures, or as [`Forward::step`].
+    fn picture(&mut self, input: &PictureInput, first_row: u64) -> Result<()> {
+        let _ = (input, first_row);
+        Err(Error::Internal { invariant: "only models with a vision tower get pictures".into() })
+    }
 
     /// Drafts a block for each sequence and keeps the laws it drew from until the next draft.
     ///

@@ -1,6 +1,7 @@
 //! What the sequence engine needs to know of a model.
 
 use crate::model::v41::Config;
+use crate::vision::PictureInput;
 
 /// Sizes that decide lists, pages and work; no width of any vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,21 @@ pub struct Geometry {
     pub noise_token: u32,
     /// Token that ends an answer.
     pub end_token: u32,
+    /// What pictures are to it; `None` when it reads none.
+    pub pictures: Option<PictureGeometry>,
+}
+
+/// What pictures are to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureGeometry {
+    /// Token at every position of a span.
+    pub token: u32,
+    /// Positions of a span at most.
+    pub tokens: u64,
+    /// Values of a patch.
+    pub patch_values: u64,
+    /// Patches along a side of the square that one position stands for.
+    pub cell_side: u64,
 }
 
 /// The layers from the last compressed source on.
@@ -33,6 +49,19 @@ pub struct UpperHalf {
     /// Tokens at the end of a prompt that must run through the half for its last logits, the
     /// windows that later tokens read and the draft's context to be exact.
     pub tail_tokens: u64,
+}
+
+impl PictureGeometry {
+    /// Whether the tower can read a picture that was prepared like this.
+    pub(super) fn reads(&self, input: &PictureInput) -> bool {
+        let (span, patches) = (input.span, &input.patches);
+        let cells = |patches: u32| u64::from(patches).div_ceil(self.cell_side);
+        patches.patches() > 0
+            && span.tokens() <= self.tokens
+            && patches.patch_values() as u64 == self.patch_values
+            && cells(patches.patch_rows()) == u64::from(span.rows)
+            && cells(patches.patch_columns()) == u64::from(span.columns)
+    }
 }
 
 impl Geometry {
@@ -49,6 +78,7 @@ impl Geometry {
             draft_block: dspark.map_or(0, |dspark| dspark.block_size as u64),
             noise_token: dspark.map_or(0, |dspark| dspark.noise_token_id),
             end_token: config.eos_token_id,
+            pictures: picture_geometry(config),
         }
     }
 
@@ -56,6 +86,16 @@ impl Geometry {
     pub fn upper_from(&self, tokens: u64) -> u64 {
         self.upper.map_or(0, |upper| tokens.saturating_sub(upper.tail_tokens))
     }
+}
+
+fn picture_geometry(config: &Config) -> Option<PictureGeometry> {
+    let vision = config.vision.as_ref()?;
+    Some(PictureGeometry {
+        token: config.image_token_id?,
+        tokens: vision.max_image_tokens as u64,
+        patch_values: 3 * (vision.patch_pixels * vision.patch_pixels) as u64,
+        cell_side: vision.downsample as u64,
+    })
 }
 
 /// The last layer's input is wanted for a whole window (its own latents, and the draft's context);

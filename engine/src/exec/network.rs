@@ -1,8 +1,9 @@
 //! What a model does on a device.
 
 use super::{Batch, DraftBatch, Geometry};
-use crate::error::Result;
-use tandem_hal::{Stream, View};
+use crate::error::{Error, Result};
+use crate::vision::PictureInput;
+use tandem_hal::{Enc, Stream, View};
 
 /// A model with its caches and buffers on one device. Rows are independent of each other, so a
 /// row's logits do not depend on what else is in the step.
@@ -15,6 +16,20 @@ pub trait Network {
     /// # Errors
     /// When the device fails.
     fn forward(&self, batch: &Batch, on: &dyn Stream) -> Result<View>;
+
+    /// The rows of all pictures in flight, `[cells, width]` bf16; absent when it reads none.
+    fn picture_rows(&self) -> View {
+        View::absent(Enc::BF16)
+    }
+
+    /// Computes the rows of a picture's span and keeps them from `first_row` on.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when it reads no pictures, or when the device fails.
+    fn picture(&self, input: &PictureInput, first_row: u64, on: &dyn Stream) -> Result<()> {
+        let _ = (input, first_row, on);
+        Err(Error::Internal { invariant: "only models with a vision tower get pictures".into() })
+    }
 
     /// Runs the draft stages: `[tokens, vocab]` f32 logits without the bias of the token before.
     ///

@@ -24,6 +24,9 @@ pub struct EngineOptions {
     /// Numbers of sequences that steps without prompt rows, and drafts, are padded to, ascending
     /// and at most `sequences`. With none nothing is padded, and nothing captured.
     pub step_sizes: Vec<u64>,
+    /// Pictures whose rows are held at once; 0 when none are read. A request may have more: each is
+    /// held from its first computed position to its last.
+    pub pictures: u64,
     /// Ids of one request that may carry a logit bias.
     pub biases: u64,
     /// From which requests without a seed take theirs.
@@ -64,6 +67,10 @@ impl EngineOptions {
             let problem = format!("{} pages have more entries than 31 bits address", self.pages);
             return refuse("cache", problem);
         }
+        if self.picture_rows(geometry) > i32::MAX as u64 {
+            let problem = format!("{} have more rows than 31 bits address", self.pictures);
+            return refuse("pictures", problem);
+        }
         Ok(())
     }
 
@@ -97,6 +104,11 @@ impl EngineOptions {
     /// Outputs of the largest step.
     pub fn outputs(&self, geometry: &Geometry) -> u64 {
         self.sequences * (1 + geometry.draft_block)
+    }
+
+    /// Rows of all pictures that are held at once.
+    pub fn picture_rows(&self, geometry: &Geometry) -> u64 {
+        geometry.pictures.map_or(0, |pictures| pictures.tokens.saturating_mul(self.pictures))
     }
 
     /// Columns of the largest page table.

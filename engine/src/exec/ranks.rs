@@ -2,6 +2,7 @@
 
 use super::{DraftLists, Drafter, Forward, Geometry, Sample, Sampled, StepLists};
 use crate::error::{Error, Result};
+use crate::vision::PictureInput;
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -58,6 +59,12 @@ impl<F: Forward + Send> Forward for Ranks<F> {
 
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
         self.all(|rank| rank.step(lists, samples))
+    }
+
+    /// Every rank has the whole tower: it is small beside the model, and its rows go into every
+    /// rank's embeddings.
+    fn picture(&mut self, input: &PictureInput, first_row: u64) -> Result<()> {
+        self.all(|rank| rank.picture(input, first_row))
     }
 
     fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {

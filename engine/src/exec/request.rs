@@ -1,6 +1,6 @@
 //! What a caller asks for.
 
-use super::{Geometry, chunk::PictureSpan};
+use super::{EngineOptions, Geometry, PictureGeometry, PromptPicture};
 use crate::error::{Error, Result};
 use crate::sample::SamplingParameters;
 
@@ -13,8 +13,8 @@ pub struct RequestId(pub u64);
 pub struct Request {
     /// Token ids of the prompt, at least one.
     pub prompt: Vec<u32>,
-    /// Pictures; their spans lie in the prompt, apart from each other.
-    pub pictures: Vec<PictureSpan>,
+    /// Pictures, in the order of their spans in the prompt.
+    pub pictures: Vec<PromptPicture>,
     /// How tokens are chosen.
     pub sampling: SamplingParameters,
     /// Ids that end the answer. They count as generated but are not reported as tokens.
@@ -27,17 +27,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether the request can ever be served by a model of this geometry with room for
-    /// `capacity_tokens` in its cache.
+    /// Whether the request can ever be served by a model of this geometry under these limits.
     ///
     /// # Errors
     /// [`Error::Argument`] naming the field, the number and the limit.
-    pub(super) fn check(
-        &self,
-        geometry: &Geometry,
-        capacity_tokens: u64,
-        biases: u64,
-    ) -> Result<()> {
+    pub(super) fn check(&self, geometry: &Geometry, options: &EngineOptions) -> Result<()> {
+        let capacity_tokens = options.capacity_tokens(geometry);
         let refuse = |field: &str, problem: String| Err(Error::argument(field, problem));
         let (tokens, context) = (self.prompt.len() as u64, geometry.context_tokens);
         if tokens == 0 {
@@ -65,20 +60,36 @@ impl Request {
         if self.max_tokens == Some(0) {
             return refuse("max_tokens", "0 asks for nothing; give at least 1".into());
         }
-        self.check_pictures(tokens)?;
-        self.sampling.check(geometry.vocab, biases)
+        self.check_pictures(geometry.pictures.filter(|_| options.pictures > 0))?;
+        self.sampling.check(geometry.vocab, options.biases)
     }
 
-    fn check_pictures(&self, tokens: u64) -> Result<()> {
+    fn check_pictures(&self, geometry: Option<PictureGeometry>) -> Result<()> {
+        let refuse = |problem: String| Err(Error::argument("pictures", problem));
+        let Some(geometry) = geometry else {
+            let text_only = "the model has no vision tower, or was loaded without it; send text \
+                             alone";
+            return if self.pictures.is_empty() { Ok(()) } else { refuse(text_only.into()) };
+        };
         let mut end = 0;
-        for span in &self.pictures {
-            let positions = span.positions();
-            if positions.is_empty() || positions.start < end || positions.end > tokens {
-                let problem = format!(
-                    "positions {positions:?} are empty, out of order or outside the prompt of \
-                     {tokens} tokens"
-                );
-                return Err(Error::argument("pictures", problem));
+        for picture in &self.pictures {
+            let positions = picture.positions();
+            let (from, to) = (positions.start as usize, positions.end as usize);
+            let ids = self.prompt.get(from..to).filter(|_| positions.start >= end);
+            if !ids.is_some_and(|ids| ids.iter().all(|id| *id == geometry.token)) {
+                let token = geometry.token;
+                return refuse(format!(
+                    "positions {positions:?} are out of order or not all token {token}; place the \
+                     pictures anew"
+                ));
+            }
+            if !geometry.reads(&picture.input) {
+                let most = geometry.tokens;
+                return refuse(format!(
+                    "a patch matrix that this model does not read, of a span of {} tokens (at \
+                     most {most}); prepare it with the model's own limits",
+                    positions.end - positions.start
+                ));
             }
             end = positions.end;
         }

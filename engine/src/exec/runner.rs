@@ -9,6 +9,7 @@ use super::{
 use crate::error::Result;
 use crate::sample::Sampler;
 use crate::spec::{DraftSampler, StagedDraft};
+use crate::vision::PictureInput;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tandem_hal::{Device, Rule, Stream, View};
@@ -43,7 +44,7 @@ impl<N: Network> Runner<N> {
         options.check(geometry)?;
         Ok(Self {
             stream: device.stream()?,
-            buffer: StepBuffer::new(device.as_ref(), geometry, options)?,
+            buffer: StepBuffer::new(device.as_ref(), geometry, options, network.picture_rows())?,
             sampler: Sampler::new(device.as_ref(), geometry, options, rule)?,
             drafts: DraftSampler::new(device.as_ref(), geometry, options)?,
             network,
@@ -117,6 +118,10 @@ impl<N: Network> Forward for Runner<N> {
             None => self.network.forward(&batch, on)?,
         };
         self.sampler.sample(&logits, samples, self.drafts.laws(), on)
+    }
+
+    fn picture(&mut self, input: &PictureInput, first_row: u64) -> Result<()> {
+        self.network.picture(input, first_row, self.stream.as_ref())
     }
 
     fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {

@@ -3,6 +3,7 @@
 use super::EngineOptions;
 use super::row_lists::number;
 use super::sequence::Sequence;
+use crate::error::Result;
 use crate::kv::Checkpoint;
 
 /// The part of one running request in a step.
@@ -24,21 +25,30 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// Settled tokens each request computes: one for all that decode, then prompt tokens of the
-    /// others, oldest first, as far as the rows of a step go.
-    pub(super) fn shares(running: &[Sequence], options: &EngineOptions) -> Vec<u64> {
+    /// others, oldest first, as far as the rows of a step go. `reach` is asked how many of a
+    /// request's next rows can be computed.
+    ///
+    /// # Errors
+    /// Those of `reach`.
+    pub(super) fn shares(
+        running: &mut [Sequence],
+        options: &EngineOptions,
+        mut reach: impl FnMut(&mut Sequence, u64) -> Result<u64>,
+    ) -> Result<Vec<u64>> {
         let decodes = |sequence: &Sequence| sequence.due_tokens() == 1;
         let decode_rows = |sequence: &Sequence| 1 + sequence.drafts.len() as u64;
         let taken: u64 = running.iter().filter(|s| decodes(s)).map(decode_rows).sum();
         let mut left = options.step_tokens.saturating_sub(taken);
-        let share = |sequence: &Sequence| {
+        let share = |sequence: &mut Sequence| {
             if decodes(sequence) {
-                return 1;
+                return reach(sequence, 1);
             }
             let share = sequence.due_tokens().min(options.chunk_tokens).min(left);
+            let share = reach(sequence, share)?;
             left -= share;
-            share
+            Ok(share)
         };
-        running.iter().map(share).collect()
+        running.iter_mut().map(share).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -1,12 +1,15 @@
 //! A request that runs.
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, PictureSpan};
+use super::picture_pool::PicturePool;
 use super::{
-    Anchor, Drafter, Event, FinishReason, Geometry, LogProbs, Request, RequestId, Sample, Sampled,
-    Usage, What,
+    Anchor, Drafter, Event, FinishReason, Geometry, LogProbs, PromptPicture, Request, RequestId,
+    Sample, Sampled, Usage, What,
 };
+use crate::error::Result;
 use crate::kv::{PAGE_TOKENS, PagePools, SequencePages};
 use crate::sample::Draws;
+use crate::vision::PictureInput;
 
 /// A request with its tokens and its pages.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub(super) struct Sequence {
     tokens: Vec<u32>,
     pub(super) pages: SequencePages,
     upper_from: u64,
+    /// The spans of the request's pictures.
+    pictures: Vec<PictureSpan>,
     pub(super) draws: Draws,
     /// Guesses of the next tokens, and which sequence of the last draft made them.
     pub(super) drafts: Vec<u32>,
@@ -40,7 +45,12 @@ impl Sequence {
     ) -> Self {
         let tokens = request.prompt.clone();
         let usage = Usage { prompt_tokens: tokens.len() as u64, ..Usage::default() };
+        let span = |picture: &PromptPicture| {
+            let start = picture.start;
+            PictureSpan { start, tokens: picture.input.span.tokens(), first_row: None }
+        };
         Self {
+            pictures: request.pictures.iter().map(span).collect(),
             upper_from: geometry.upper_from(tokens.len() as u64),
             pages: SequencePages::new(pools, geometry.window_tokens),
             drafts: Vec::new(),
@@ -106,10 +116,54 @@ impl Sequence {
             start,
             end: start + settled + drafts,
             upper_from: self.upper_from,
-            pictures: &self.request.pictures,
+            pictures: &self.pictures,
             window_tokens: geometry.window_tokens,
             history_tokens: geometry.history_tokens,
         }
+    }
+
+    /// Has the pictures read that its next `rows` rows reach into, as far as `pool` has room; `read`
+    /// is given each with its first row. Returns how many of the rows can be computed.
+    ///
+    /// # Errors
+    /// Those of `read`; that picture holds no room then.
+    pub(super) fn read_pictures(
+        &mut self,
+        rows: u64,
+        pool: &mut PicturePool,
+        read: &mut impl FnMut(&PictureInput, u64) -> Result<()>,
+    ) -> Result<u64> {
+        let start = self.pages.tokens();
+        for (span, picture) in self.pictures.iter_mut().zip(&self.request.pictures) {
+            let positions = span.positions();
+            let reached = positions.start < start + rows && start < positions.end;
+            if !reached || span.first_row.is_some() {
+                continue;
+            }
+            let Some(first_row) = pool.take() else {
+                return Ok(positions.start.saturating_sub(start));
+            };
+            if let Err(error) = read(&picture.input, first_row) {
+                pool.give(first_row);
+                return Err(error);
+            }
+            span.first_row = Some(first_row);
+        }
+        Ok(rows)
+    }
+
+    /// Gives back the room of the pictures whose spans end by `position`.
+    pub(super) fn release_pictures(&mut self, position: u64, pool: &mut PicturePool) {
+        for span in self.pictures.iter_mut().filter(|span| span.positions().end <= position) {
+            if let Some(first_row) = span.first_row.take() {
+                pool.give(first_row);
+            }
+        }
+    }
+
+    /// Pictures whose rows it holds.
+    pub(super) fn held_pictures(&self) -> u64 {
+        self.pictures.iter().filter(|span| span.first_row.is_some()).count() as u64
     }
 
     /// What is wanted of its last rows.

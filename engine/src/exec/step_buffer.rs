@@ -17,30 +17,38 @@ pub struct StepBuffer {
     draft: Staging,
     /// Stands for the entries axis; never read.
     entries: Arc<Alloc>,
+    /// Rows of all pictures in flight.
+    pictures: View,
     window_tokens: u64,
     history_tokens: u64,
 }
 
 impl StepBuffer {
-    /// Reserved for the largest step within `options`.
+    /// Reserved for the largest step within `options`. `pictures` are the rows of all pictures in
+    /// flight, `[cells, width]` bf16; absent for a model that reads none.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn new(device: &dyn Device, geometry: &Geometry, options: &EngineOptions) -> Result<Self> {
+    pub fn new(
+        device: &dyn Device,
+        geometry: &Geometry,
+        options: &EngineOptions,
+        pictures: View,
+    ) -> Result<Self> {
         let (window, history) = (geometry.window_tokens, geometry.history_tokens);
         let rows = options.step_tokens;
         let table_pages = options.table_pages(geometry);
         let columns = [1, 1, 1, 1, window, 1, 1, 2, 1, 1, 1, 1, history];
         let outputs = options.outputs(geometry);
-        // The rows, the upper rows with their places, and the pictures' cells, which are apart.
+        // The rows, the upper rows with their places, and the picture rows.
         let once = columns.map(|columns| rows * columns).into_iter().chain([outputs]);
-        let pictures = (0..rows).map(|_| 1);
-        let lists = once.clone().chain(once).chain([rows, options.sequences * table_pages]);
+        let lists = once.clone().chain(once).chain([rows, rows, options.sequences * table_pages]);
         let draft = options.scratch_tokens(geometry);
         let drafts = [draft, draft, draft * (window + geometry.draft_block), draft];
         Ok(Self {
-            step: Staging::new(device, "step lists", lists.chain(pictures))?,
+            step: Staging::new(device, "step lists", lists)?,
             draft: Staging::new(device, "draft lists", drafts)?,
+            pictures,
             entries: device.allocate(table_pages * PAGE_TOKENS, Place::Device, "entries axis")?,
             window_tokens: window,
             history_tokens: history,
@@ -60,13 +68,9 @@ impl StepBuffer {
             let rows = self.rows(&upper.rows, lists, &table)?;
             batch.upper = Some(Box::new(UpperRows { at, rows }));
         }
-        for picture in &lists.pictures {
-            let covered = picture.cells.len() as u64;
-            batch.pictures.push(PictureRows {
-                rows: picture.rows.clone(),
-                tokens: picture.first..picture.first + covered,
-                cells: self.step.i32(&picture.cells, &[covered])?,
-            });
+        if !lists.cells.is_empty() {
+            let at = self.step.i32(&lists.cells, &[lists.cells.len() as u64])?;
+            batch.pictures = Some(PictureRows { rows: self.pictures.clone(), at });
         }
         self.step.flush(on)?;
         Ok(batch)
@@ -117,7 +121,7 @@ impl StepBuffer {
                 _ => to.i32(&rows.history, &[tokens, history])?,
             },
             output_at: to.i32(&rows.output_at, &[outputs])?,
-            pictures: Vec::new(),
+            pictures: None,
             upper: None,
         })
     }

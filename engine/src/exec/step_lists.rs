@@ -4,7 +4,6 @@ use super::chunk::Chunk;
 use super::row_lists::{RowLists, number};
 use super::{Geometry, StepShape};
 use crate::kv::PAGE_TOKENS;
-use tandem_hal::View;
 
 /// Everything a step's [`super::Batch`] is uploaded from.
 #[derive(Debug, Clone, Default)]
@@ -19,8 +18,8 @@ pub struct StepLists {
     pub sequences: u64,
     /// Columns of the page table: a power of two, so that few shapes occur.
     pub table_pages: u64,
-    /// Picture rows of the step.
-    pub pictures: Vec<PictureList>,
+    /// `[rows]`, the picture row of each row, -1 for none; empty in a step without pictures.
+    pub cells: Vec<i32>,
     window_tokens: u64,
     history_tokens: u64,
 }
@@ -32,17 +31,6 @@ pub struct UpperLists {
     pub at: Vec<i32>,
     /// Their lists.
     pub rows: RowLists,
-}
-
-/// Rows of one picture in a step.
-#[derive(Debug, Clone)]
-pub struct PictureList {
-    /// The whole picture.
-    pub rows: View,
-    /// The first row of the step that it covers; the others follow.
-    pub first: u64,
-    /// Which of its rows each of them takes.
-    pub cells: Vec<i32>,
 }
 
 impl StepLists {
@@ -63,6 +51,7 @@ impl StepLists {
             lists.push(sequence as u64, chunk);
         }
         lists.table.resize((lists.sequences * lists.table_pages) as usize, -1);
+        lists.pad_cells();
         lists
     }
 
@@ -87,13 +76,19 @@ impl StepLists {
         for span in chunk.pictures {
             let positions = span.positions();
             let covered = positions.start.max(chunk.start)..positions.end.min(chunk.end);
-            if !covered.is_empty() {
-                self.pictures.push(PictureList {
-                    rows: span.rows.clone(),
-                    first: origin + covered.start - chunk.start,
-                    cells: covered.map(|at| number(at - positions.start)).collect(),
-                });
+            if covered.is_empty() {
+                continue;
             }
+            let first = span.first_row.expect("a chunk ends before a picture that is not read");
+            self.cells.resize((origin + covered.start - chunk.start) as usize, -1);
+            self.cells.extend(covered.map(|at| number(first + at - positions.start)));
+        }
+    }
+
+    /// Rows after the last picture have no picture row.
+    fn pad_cells(&mut self) {
+        if !self.cells.is_empty() {
+            self.cells.resize(self.rows.id.len(), -1);
         }
     }
 
@@ -125,6 +120,7 @@ impl StepLists {
     /// upper half keeps its own size, since such steps are not captured.
     pub fn pad(&mut self, shape: StepShape) {
         self.rows.pad(shape.tokens, shape.outputs, self.window_tokens, self.history_tokens);
+        self.pad_cells();
         if let Some(upper) = &mut self.upper {
             upper.rows.pad_outputs(shape.outputs);
         }
@@ -142,7 +138,7 @@ impl StepLists {
 
     /// Its sizes; `None` for a step that has more parts than sizes say.
     pub fn shape(&self) -> Option<StepShape> {
-        (self.upper.is_none() && self.pictures.is_empty()).then(|| StepShape {
+        (self.upper.is_none() && self.cells.is_empty()).then(|| StepShape {
             tokens: self.rows.tokens(),
             sequences: self.sequences,
             outputs: self.rows.output_at.len() as u64,

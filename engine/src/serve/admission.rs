@@ -24,6 +24,15 @@ pub struct Permit {
     admission: Admission,
     since: Instant,
     _place: OwnedSemaphorePermit,
+    /// Memory for the request's pictures.
+    room: Vec<OwnedSemaphorePermit>,
+}
+
+impl Permit {
+    /// Holds on to the memory of the request's pictures as well.
+    pub(super) fn keep(&mut self, room: Vec<OwnedSemaphorePermit>) {
+        self.room.extend(room);
+    }
 }
 
 impl Admission {
@@ -37,7 +46,12 @@ impl Admission {
     /// A place, unless all are taken.
     pub fn admit(&self) -> Option<Permit> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        Some(Permit { admission: self.clone(), since: Instant::now(), _place: place })
+        Some(Permit {
+            admission: self.clone(),
+            since: Instant::now(),
+            _place: place,
+            room: Vec::new(),
+        })
     }
 
     /// Seconds until a place is likely to be free: places come back at the rate of their number

@@ -12,8 +12,11 @@ use super::api::error::ApiError;
 use super::job::{Failure, Job};
 use super::mailbox::EngineHandle;
 use super::options::ServerOptions;
+use super::pictures::PictureRoom;
+use crate::exec::PromptPicture;
 use crate::sample::SamplingParameters;
 use crate::text::Tokenizer;
+use crate::vision::PictureLimits;
 
 /// Names the token limit that holds when a request asked for more than fits.
 const LIMIT_HEADER: HeaderName = HeaderName::from_static("tandem-max-tokens");
@@ -23,8 +26,17 @@ const LIMIT_HEADER: HeaderName = HeaderName::from_static("tandem-max-tokens");
 pub struct ServedModel {
     /// Its tokenizer.
     pub tokenizer: Arc<Tokenizer>,
-    /// Stands for a picture in the ids; `None` for a model without pictures.
-    pub image_token_id: Option<u32>,
+    /// What it takes to place a picture; `None` for a model without pictures.
+    pub pictures: Option<ServedPictures>,
+}
+
+/// How pictures become part of a prompt.
+#[derive(Clone, Copy, Debug)]
+pub struct ServedPictures {
+    /// The token at every position of a picture.
+    pub image_token_id: u32,
+    /// What they may measure.
+    pub limits: PictureLimits,
 }
 
 /// Shared by all handlers.
@@ -33,6 +45,7 @@ pub(super) struct App {
     pub(super) model: ServedModel,
     pub(super) options: ServerOptions,
     pub(super) admission: Admission,
+    pub(super) pictures: PictureRoom,
     /// Seconds since 1970 when the server started.
     pub(super) created: u64,
     is_draining: AtomicBool,
@@ -52,7 +65,8 @@ impl App {
         let admission = Admission::new(running.saturating_add(options.max_queued_requests));
         let created = super::stamp::now_seconds();
         let is_draining = AtomicBool::new(false);
-        Self { engine, model, options, admission, created, is_draining }
+        let pictures = PictureRoom::new(options.pictures);
+        Self { engine, model, options, admission, pictures, created, is_draining }
     }
 
     /// Ids of the vocabulary.
@@ -92,14 +106,16 @@ impl App {
     /// # Errors
     /// 429 when too many requests are under way, 503 when the server closed meanwhile.
     pub(super) fn admit(&self) -> Result<Permit, ApiError> {
-        let permit = self
-            .admission
-            .admit()
-            .ok_or_else(|| ApiError::overloaded(self.admission.retry_after_seconds()))?;
+        let permit = self.admission.admit().ok_or_else(|| self.overloaded())?;
         // Again, behind the permit: whoever closes the server first closes it and then waits for
         // the permits.
         self.check_open()?;
         Ok(permit)
+    }
+
+    /// The error of a request for which there is no room now.
+    pub(super) fn overloaded(&self) -> ApiError {
+        ApiError::overloaded(self.admission.retry_after_seconds())
     }
 
     /// Runs what takes long on a thread for such things.
@@ -124,7 +140,7 @@ impl App {
     pub(super) fn submission(
         &self,
         field: &str,
-        prompt: Vec<u32>,
+        (prompt, pictures): (Vec<u32>, Vec<PromptPicture>),
         (asked, open): (Option<u64>, u64),
         sampling: SamplingParameters,
     ) -> Result<Submission, ApiError> {
@@ -136,7 +152,7 @@ impl App {
         }
         let max_tokens = asked.unwrap_or(open).min(room);
         let reported_limit = asked.filter(|&asked| asked > max_tokens).map(|_| max_tokens);
-        let job = Job { prompt, max_tokens, sampling };
+        let job = Job { prompt, pictures, max_tokens, sampling };
         Ok(Submission { job, reported_limit })
     }
 

@@ -1,6 +1,6 @@
 //! What the server asks of the engine, and what it hears back.
 
-use crate::exec::LogProbs;
+use crate::exec::{LogProbs, PromptPicture};
 use crate::sample::SamplingParameters;
 
 /// One reply to generate.
@@ -8,6 +8,8 @@ use crate::sample::SamplingParameters;
 pub struct Job {
     /// Ids of the prompt.
     pub prompt: Vec<u32>,
+    /// Its pictures.
+    pub pictures: Vec<PromptPicture>,
     /// Most tokens to generate, at least 1; prompt and reply fit the context.
     pub max_tokens: u64,
     /// How to choose them, and which log-probabilities to report.

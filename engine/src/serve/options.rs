@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::vision::DecodeLimits;
+
 /// Options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -11,6 +13,8 @@ pub struct ServerOptions {
     pub max_queued_requests: u32,
     /// Bounds of a request's body.
     pub body: BodyLimits,
+    /// Bounds of its pictures.
+    pub pictures: PictureBounds,
     /// How long running requests may go on after a signal to stop.
     pub drain_timeout: Duration,
     /// How often a silent stream says that it is alive.
@@ -26,14 +30,34 @@ pub struct BodyLimits {
     pub timeout: Duration,
 }
 
+/// Bounds of pictures.
+#[derive(Clone, Copy, Debug)]
+pub struct PictureBounds {
+    /// Most pictures of a request.
+    pub per_request: usize,
+    /// Of one file, before it is decoded.
+    pub decoding: DecodeLimits,
+    /// Bytes that the prepared pictures of all requests may take on the host. The largest picture
+    /// of the release takes 11 million.
+    pub waiting_bytes: u64,
+}
+
+impl Default for PictureBounds {
+    /// 64 pictures of up to 8192 pixels a side, 4 GiB in all.
+    fn default() -> Self {
+        Self { per_request: 64, decoding: DecodeLimits::default(), waiting_bytes: 4 << 30 }
+    }
+}
+
 impl ServerOptions {
     /// The defaults under a name: 256 waiting requests, bodies of 32 MiB within 30 s, 30 s to
-    /// drain, a ping every 15 s.
+    /// drain, a ping every 15 s, and [`PictureBounds::default`].
     pub fn new(served_model_name: impl Into<String>) -> Self {
         Self {
             served_model_name: served_model_name.into(),
             max_queued_requests: 256,
             body: BodyLimits { bytes: 32 << 20, timeout: Duration::from_secs(30) },
+            pictures: PictureBounds::default(),
             drain_timeout: Duration::from_secs(30),
             ping_interval: Duration::from_secs(15),
         }

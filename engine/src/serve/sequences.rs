@@ -25,7 +25,7 @@ impl<F: Forward> Sequences<F> {
             context_tokens: engine.capacity_tokens(),
             vocabulary: clamp(engine.model().geometry().vocab),
             max_sequences: clamp(options.sequences),
-            pictures: false,
+            pictures: options.pictures > 0 && engine.model().geometry().pictures.is_some(),
         };
         let drafts = options.draft_tokens > 0;
         Self { engine, limits, stop_ids, drafts, requests: HashMap::new(), jobs: HashMap::new() }
@@ -45,7 +45,7 @@ impl<F: Forward> Generator for Sequences<F> {
     fn submit(&mut self, id: JobId, job: Job) -> Result<(), Failure> {
         let request = Request {
             prompt: job.prompt,
-            pictures: Vec::new(),
+            pictures: job.pictures,
             sampling: job.sampling,
             stop_ids: self.stop_ids.clone(),
             max_tokens: Some(job.max_tokens),

@@ -64,6 +64,19 @@ impl Prompt {
         Self { segments: Vec::new(), reply_start }
     }
 
+    /// A bare text to continue. Pictures stand before it, each followed by a blank line, as the
+    /// pieces of a message are.
+    pub fn continuation(pictures: usize, text: &str) -> Self {
+        let mut prompt = Self::new(ReplyStart::ContentContinuation);
+        prompt.control(ControlToken::Bos);
+        for picture in 0..pictures {
+            prompt.picture(picture);
+            prompt.text("\n\n");
+        }
+        prompt.text(text);
+        prompt
+    }
+
     /// Appends a control token.
     pub(super) fn control(&mut self, token: ControlToken) {
         self.segments.push(Segment::Control(token));

@@ -1,6 +1,6 @@
 //! Gate G3: pixels, tower and aligner of golden pictures.
 
-use tandem_hal::{Arena, Enc, Lane, View};
+use tandem_hal::Lane;
 
 use crate::error::{Error, Result};
 use crate::exec::PictureSpan;
@@ -56,11 +56,7 @@ pub fn compare(
         }
     }
     let span = tower.span(grid);
-    let hidden = subject.config().hidden_size as u64;
-    let shape = [span.tokens(), hidden];
-    let bytes = View::reserved_bytes(Enc::BF16, &shape);
-    let rows =
-        Arena::new(subject.device().as_ref(), bytes, "verify.picture")?.view(Enc::BF16, &shape)?;
+    let rows = subject.picture_rows().rows(0..span.tokens())?;
     tower.forward(subject.stream(), (&patches, grid), &rows)?;
     let types = file.integers("types")?;
     let start = types.and_then(|t| t.values.iter().position(|kind| *kind >= 0));
@@ -69,7 +65,7 @@ pub fn compare(
         tensor: "types".into(),
         problem: "names no picture position; picture files say where the span starts".into(),
     })?;
-    Ok(vec![PictureSpan { start: start as u64, rows }])
+    Ok(vec![PictureSpan { start: start as u64, tokens: span.tokens(), first_row: Some(0) }])
 }
 
 /// The picture file beside the golden file, prepared by ourselves, against the golden pixels.

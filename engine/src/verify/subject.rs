@@ -14,6 +14,7 @@ use crate::model::v41::layer::LayerScratch;
 use crate::model::v41::{
     CacheFormats, Caches, Config, Limits, Model, ModelWeights, Pools, Recipe, Scratch,
 };
+use crate::weights::Room;
 
 /// A planned model, its caches, and room for one prompt of a stated length.
 pub struct Subject {
@@ -29,6 +30,7 @@ pub struct Subject {
     buffer: StepBuffer,
     pools: PagePools,
     limits: Limits,
+    picture_rows: View,
 }
 
 /// A prompt laid out on the device: its pages, and the batch that runs it whole.
@@ -64,6 +66,7 @@ impl Subject {
             draft_tokens: geometry.draft_block,
             skip_upper_half: false,
             step_sizes: vec![],
+            pictures: 1,
             biases: 0,
             seed: 0,
         };
@@ -81,13 +84,18 @@ impl Subject {
             score_budget_bytes: 64 << 20,
         };
         let model = Model::plan(device.as_ref(), config, recipe, limits, weights)?;
+        // A prompt has at least as many tokens as its pictures have rows.
+        let shape = [tokens, config.hidden_size as u64];
+        let picture_rows =
+            Room::reserve(device.as_ref(), "verify.picture", |room| room.view(Enc::BF16, &shape))?;
         let formats = recipe.formats;
         Ok(Subject {
             stream: device.stream()?,
             caches: Caches::with_formats(device.as_ref(), config, &formats, &pools)?,
             scratch: model.scratch(device.as_ref())?,
             workspace: model.workspace(device.as_ref())?,
-            buffer: StepBuffer::new(device.as_ref(), &geometry, &options)?,
+            buffer: StepBuffer::new(device.as_ref(), &geometry, &options, picture_rows.clone())?,
+            picture_rows,
             pools: PagePools::new(pages),
             device: device.clone(),
             config: config.clone(),
@@ -121,6 +129,10 @@ impl Subject {
     /// Records of its caches.
     pub fn formats(&self) -> &CacheFormats {
         &self.formats
+    }
+    /// `[tokens, hidden]` bf16, where the rows of a prompt's pictures belong.
+    pub fn picture_rows(&self) -> &View {
+        &self.picture_rows
     }
     /// The page pools.
     pub fn pools(&self) -> &PagePools {

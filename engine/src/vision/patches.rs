@@ -64,6 +64,11 @@ impl PatchMatrix {
         3 * (self.patch as usize).pow(2)
     }
 
+    /// The matrix as a device reads it: row by row, two little-endian bytes a value.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
     /// The matrix, row by row.
     pub fn values(&self) -> &[bf16] {
         &self.values

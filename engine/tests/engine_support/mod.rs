@@ -81,6 +81,7 @@ pub fn geometry() -> Geometry {
         draft_block: 5,
         noise_token: 96,
         end_token: 1,
+        pictures: None,
     }
 }
 
@@ -94,6 +95,7 @@ pub fn options() -> EngineOptions {
         draft_tokens: 5,
         skip_upper_half: true,
         step_sizes: Vec::new(),
+        pictures: 0,
         biases: 4,
         seed: 1,
     }

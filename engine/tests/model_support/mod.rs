@@ -299,7 +299,7 @@ impl Inputs {
                 (0..history).map(|i| back(p, i).map_or(-1, |p| ids[p])).collect()
             }),
             output_at: self.list(on, &self.output_at, outputs, 1),
-            pictures: Vec::new(),
+            pictures: None,
             upper: None,
         }
     }

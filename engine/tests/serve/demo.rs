@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 use tandem_engine::exec::{Engine, EngineOptions, Runner};
+use tandem_engine::model::v41::vision_tower::TowerWeights;
 use tandem_engine::model::v41::{ModelWeights, Resident};
 use tandem_engine::serve::{EngineHandle, Sequences, ServerOptions};
 use tandem_engine::weights::{Checkpoint, Files, Share, Source};
@@ -15,10 +16,10 @@ use crate::model_support::{DEMO, demo_config, demo_map};
 use crate::server::TestServer;
 use crate::support::{completion, ids, merge};
 
-const PAGES: u64 = 64;
+pub const PAGES: u64 = 64;
 
-/// One server for all tests here: loading takes a while.
-static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
+/// One server for all tests: loading takes a while.
+pub static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
     let device: Arc<dyn Device> = Arc::new(RefDevice::new());
     let options = EngineOptions {
         sequences: 4,
@@ -29,6 +30,7 @@ static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
         draft_tokens: 5,
         skip_upper_half: true,
         step_sizes: vec![1, 2, 4],
+        pictures: 1,
         biases: 16,
         seed: 0,
     };
@@ -39,8 +41,10 @@ static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
     let map = demo_map(&config);
     let weights =
         ModelWeights::load(device.as_ref(), &config, (map.ids(), true), &source, &mut |_| {});
-    let resident =
-        Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20).unwrap();
+    let tower = TowerWeights::load(device.as_ref(), &config, &source, &mut |_| {}).unwrap();
+    let resident = Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20)
+        .and_then(|resident| resident.with_pictures(device.as_ref(), &config, tower, &options))
+        .unwrap();
     let mut runner = Runner::new(&device, resident, &options, Rule::Standard).unwrap();
     runner.capture(&options).unwrap();
     let engine = Engine::new(runner, options).unwrap();

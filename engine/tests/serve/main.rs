@@ -16,6 +16,7 @@ mod messages;
 #[path = "../model_support/mod.rs"]
 mod model_support;
 mod overload;
+mod pictures;
 mod scripted;
 mod sequences;
 mod server;

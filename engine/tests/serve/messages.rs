@@ -156,13 +156,3 @@ fn text_never_becomes_a_control_token() {
         ["<｜begin▁of▁sentence｜>", "<｜System｜>", "<｜User｜>", "<｜Assistant｜>", "<think>"]
     );
 }
-
-#[test]
-fn pictures_are_named() {
-    let server = server();
-    let picture =
-        json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AA" } });
-    let body = json!({ "messages": [{ "role": "user", "content": [picture] }] });
-    let (param, _) = server.chat(&body).refusal(400);
-    assert_eq!(param.as_deref(), Some("messages[0].content[0].image_url"));
-}

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tandem_engine::Result;
-use tandem_engine::serve::{EngineHandle, ServedModel, Server, ServerOptions};
+use tandem_engine::model::v41::vision_tower::picture_limits;
+use tandem_engine::serve::{EngineHandle, ServedModel, ServedPictures, Server, ServerOptions};
 use tokio::sync::oneshot;
 
 use crate::client::{Connection, Reply};
+use crate::model_support::demo_config;
 use crate::scripted::{Scripted, Seen};
 use crate::support::tokenizer;
 
@@ -45,7 +47,9 @@ impl TestServer {
 
     /// A server around any engine that speaks the demo tokenizer's ids.
     pub fn around(engine: EngineHandle, options: ServerOptions) -> Self {
-        let model = ServedModel { tokenizer: Arc::clone(tokenizer()), image_token_id: Some(2038) };
+        let limits = picture_limits(&demo_config()).unwrap();
+        let pictures = Some(ServedPictures { image_token_id: 2038, limits });
+        let model = ServedModel { tokenizer: Arc::clone(tokenizer()), pictures };
         let server = Server::new(engine.clone(), model, options);
         let (stop, stopped) = oneshot::channel::<()>();
         let (tell, told) = std::sync::mpsc::channel();

@@ -16,7 +16,7 @@ use super::plans::Plans;
 use super::recipe::Recipe;
 use super::weights::ModelWeights;
 use crate::error::{Error, Result};
-use crate::exec::{Batch, UpperRows};
+use crate::exec::{Batch, PictureRows, UpperRows};
 use crate::kv::PAGE_TOKENS;
 use crate::weights::Room;
 
@@ -33,7 +33,7 @@ pub struct Limits {
     pub table_pages: u64,
     /// Pages of the caches.
     pub pools: Pools,
-    /// Cells of a picture.
+    /// Rows of all pictures in flight.
     pub cells: u64,
     /// Bytes for the indexer's scores.
     pub score_budget_bytes: u64,
@@ -272,10 +272,8 @@ impl Model {
         let flow = &t.block.flow;
         let (id, table) = (&batch.id, &self.embedding);
         on.run(&self.embed, EmbedIo { id, table, y: &flow.x })?;
-        for picture in &batch.pictures {
-            let x = flow.x.rows(picture.tokens.clone())?;
-            let (rows, at) = (&picture.rows, &picture.cells);
-            on.run(&self.place, PlaceRowsIo { rows, at, x: &x })?;
+        if let Some(PictureRows { rows, at }) = &batch.pictures {
+            on.run(&self.place, PlaceRowsIo { rows, at, x: &flow.x })?;
         }
         let (streams, pre) = (&flow.streams, &flow.pre);
         Ok(on.run(&self.start, MhcStartIo { x: &flow.x, streams, pre })?)

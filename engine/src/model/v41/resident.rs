@@ -1,14 +1,17 @@
 //! A model with everything it needs to run steps: caches, buffers, scratch.
 
-use tandem_hal::{Device, Lane, Stream, View};
+use tandem_hal::{Device, Enc, Lane, Stream, View};
 
 use super::caches::{Caches, Pools};
 use super::config::Config;
 use super::model::{Limits, Model, Scratch};
 use super::recipe::Recipe;
+use super::vision_tower::{Tower, TowerWeights};
 use super::weights::ModelWeights;
 use crate::error::{Error, Result};
 use crate::exec::{Batch, DraftBatch, EngineOptions, Geometry, Network};
+use crate::vision::PictureInput;
+use crate::weights::Room;
 
 /// A planned model and its memory on one device.
 pub struct Resident {
@@ -17,10 +20,18 @@ pub struct Resident {
     scratch: Scratch,
     workspace: View,
     geometry: Geometry,
+    eye: Option<Eye>,
+}
+
+/// What reads pictures.
+struct Eye {
+    tower: Tower,
+    /// `[cells, hidden]` bf16, the rows of all pictures in flight.
+    rows: View,
 }
 
 impl Resident {
-    /// For steps within `options`; no piece of the index scores takes more than
+    /// For steps within `options`, of text until [`Resident::with_pictures`]; no piece of the index scores takes more than
     /// `score_budget_bytes`.
     ///
     /// # Errors
@@ -46,17 +57,42 @@ impl Resident {
             sequences: options.sequences,
             table_pages: options.table_pages(&geometry),
             pools,
-            cells: options.capacity_tokens(&geometry),
+            cells: options.picture_rows(&geometry).max(1),
             score_budget_bytes,
         };
         let model = Model::plan(device, config, &Recipe::of(config), limits, weights)?;
+        geometry.pictures = None;
         Ok(Self {
+            eye: None,
             caches: Caches::new(device, config, &pools)?,
             scratch: model.scratch(device)?,
             workspace: model.workspace(device)?,
             model,
             geometry,
         })
+    }
+
+    /// The same with a tower and room for the rows of [`EngineOptions::pictures`] pictures.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a model without a tower or without room for one picture, as
+    /// [`Tower::plan`], and [`Error::Device`] when memory runs out.
+    pub fn with_pictures(
+        self,
+        device: &dyn Device,
+        config: &Config,
+        weights: TowerWeights,
+        options: &EngineOptions,
+    ) -> Result<Self> {
+        let geometry = Geometry { pictures: Geometry::of(config).pictures, ..self.geometry };
+        if options.picture_rows(&geometry) == 0 {
+            let problem = "a tower without room for a picture; allow at least one, or leave it out";
+            return Err(Error::argument("pictures", problem.to_owned()));
+        }
+        let tower = Tower::plan(device, config, weights)?;
+        let shape = [options.picture_rows(&geometry), config.hidden_size as u64];
+        let rows = Room::reserve(device, "picture rows", |room| room.view(Enc::BF16, &shape))?;
+        Ok(Self { geometry, eye: Some(Eye { tower, rows }), ..self })
     }
 
     /// The planned model.
@@ -93,6 +129,19 @@ impl Network for Resident {
             drafter.context(lane, features, at, &self.caches, scratch)?;
         }
         Ok(outcome.logits)
+    }
+
+    fn picture_rows(&self) -> View {
+        self.eye.as_ref().map_or_else(|| View::absent(Enc::BF16), |eye| eye.rows.clone())
+    }
+
+    fn picture(&self, input: &PictureInput, first_row: u64, on: &dyn Stream) -> Result<()> {
+        let missing = || Error::Internal { invariant: "only models with a tower see".into() };
+        let Eye { tower, rows } = self.eye.as_ref().ok_or_else(missing)?;
+        let patches = &input.patches;
+        let rows = rows.rows(first_row..first_row + input.span.tokens())?;
+        let grid = (patches.patch_rows(), patches.patch_columns());
+        tower.forward(on, (&patches.to_bytes(), grid), &rows)
     }
 
     fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {

@@ -6,16 +6,19 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::body::read_object;
 use super::chat_reply::{ChatStream, whole_reply};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::messages::take_messages;
+use super::picture_field::{self, PictureField};
 use super::sampling::ReplyFields;
 use super::thinking::take_thinking;
 use super::tools::take_tools;
 use super::{logprobs, unsupported};
+use crate::exec::PromptPicture;
 use crate::serve::answer::{Answer, TextReader};
 use crate::serve::app::{App, Submission};
 use crate::serve::sse;
@@ -24,6 +27,7 @@ use crate::text::{Conversation, ParseOptions, SamplingRequest};
 /// A chat request that was read.
 struct ChatRequest {
     conversation: Conversation,
+    pictures: Vec<PictureField>,
     reply: ReplyFields,
 }
 
@@ -37,11 +41,12 @@ pub(in crate::serve) async fn answer(
     let mut fields = read_object(&headers, body, &app.options.body).await?;
     app.check_model(fields.text("model")?.as_deref())?;
     let request = read(fields, app.vocabulary())?;
-    let permit = app.admit()?;
+    let mut permit = app.admit()?;
     let (stream, include_usage) = (request.reply.stream, request.reply.include_usage);
     let prepared = Arc::clone(&app);
     // Tokenising a long prompt takes a while; other requests go on meanwhile.
-    let (submission, options) = app.blocking(move || prepare(&prepared, request)).await?;
+    let (submission, options, room) = app.blocking(move || prepare(&prepared, request)).await?;
+    permit.keep(room);
     let (max_tokens, reader) = (submission.reported_limit, TextReader::chat(options));
     let answer: Answer = app.start(submission, reader, permit).await?;
     let response = if stream {
@@ -53,7 +58,7 @@ pub(in crate::serve) async fn answer(
 }
 
 fn read(mut fields: Fields, vocabulary: u32) -> Result<ChatRequest, ApiError> {
-    let messages = take_messages(&mut fields)?;
+    let (messages, pictures) = take_messages(&mut fields)?;
     let (tools, tool_choice) = take_tools(&mut fields)?;
     let (thinking, effort) = take_thinking(&mut fields)?;
     take_response_format(&mut fields)?;
@@ -62,7 +67,7 @@ fn read(mut fields: Fields, vocabulary: u32) -> Result<ChatRequest, ApiError> {
     fields.finish_knowing(unsupported::chat_field)?;
     let conversation =
         Conversation { tools, tool_choice, thinking, effort, ..Conversation::new(messages) };
-    Ok(ChatRequest { conversation, reply })
+    Ok(ChatRequest { conversation, pictures, reply })
 }
 
 /// Takes `response_format`, of which only text is possible.
@@ -78,18 +83,24 @@ fn take_response_format(fields: &mut Fields) -> Result<(), ApiError> {
     format.finish()
 }
 
-/// Renders and encodes the prompt.
-fn prepare(app: &App, request: ChatRequest) -> Result<(Submission, ParseOptions), ApiError> {
-    let ChatRequest { conversation, reply } = request;
+/// What a request needs before the engine can have it: the job, how its reply is read, and the
+/// memory of its pictures.
+type Prepared = (Submission, ParseOptions, Vec<OwnedSemaphorePermit>);
+
+/// Renders and encodes the prompt, pictures included.
+fn prepare(app: &App, request: ChatRequest) -> Result<Prepared, ApiError> {
+    let ChatRequest { conversation, pictures, reply } = request;
     let prompt = conversation.prompt()?;
     let options = conversation.parse_options(&prompt, reply.stop);
     // Without pictures there is nothing for the id to stand for.
-    let image_token_id = app.model.image_token_id.unwrap_or_default();
-    let prompt = prompt.encode(&app.model.tokenizer, image_token_id)?.ids;
+    let image_token_id = app.model.pictures.map(|pictures| pictures.image_token_id);
+    let prompt = prompt.encode(&app.model.tokenizer, image_token_id.unwrap_or_default())?;
+    let pictures = picture_field::prepare(app, &pictures)?;
+    let prompt = PromptPicture::place(&prompt, &pictures.inputs);
     let open_limit = SamplingRequest::default()
         .resolve(conversation.thinking, conversation.effort, u64::MAX)
         .max_tokens;
     let limits = (reply.max_tokens, open_limit);
     let submission = app.submission("messages", prompt, limits, reply.sampling)?;
-    Ok((submission, options))
+    Ok((submission, options, pictures.room))
 }

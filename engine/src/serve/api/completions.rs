@@ -87,7 +87,7 @@ fn prepare(app: &App, request: CompletionRequest) -> Result<Submission, ApiError
         }
     };
     let limits = (reply.max_tokens, OPEN_LIMIT);
-    app.submission("prompt", ids, limits, reply.sampling)
+    app.submission("prompt", (ids, Vec::new()), limits, reply.sampling)
 }
 
 async fn whole_reply(mut answer: Answer, app: &App) -> Result<Response, ApiError> {

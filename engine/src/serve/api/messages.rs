@@ -1,37 +1,51 @@
 //! Chat messages to the conversation's.
+//!
+//! Pictures are collected on the way; a [`Part::Picture`] has its number among them.
 
 use serde_json::Value;
 
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
+use super::picture_field::PictureField;
 use super::tools::function_type;
 use crate::text::{AssistantMessage, Message, Part, ToolCall};
 
-/// Takes `messages`.
+/// Takes `messages` and the pictures in them.
 ///
 /// Reasoning of earlier turns is `reasoning_content`, or `reasoning` as some servers spell it;
 /// where it is missing it counts as empty.
-pub(super) fn take_messages(fields: &mut Fields) -> Result<Vec<Message>, ApiError> {
+pub(super) fn take_messages(
+    fields: &mut Fields,
+) -> Result<(Vec<Message>, Vec<PictureField>), ApiError> {
     let list = fields.list("messages")?.ok_or_else(|| fields.missing("messages"))?;
-    list.into_iter()
+    let mut pictures = Vec::new();
+    let messages = list
+        .into_iter()
         .enumerate()
-        .map(|(index, value)| message(&format!("messages[{index}]"), value))
-        .collect()
+        .map(|(index, value)| message(&format!("messages[{index}]"), value, &mut pictures))
+        .collect::<Result<_, _>>()?;
+    Ok((messages, pictures))
 }
 
-fn message(path: &str, value: Value) -> Result<Message, ApiError> {
+fn message(
+    path: &str,
+    value: Value,
+    pictures: &mut Vec<PictureField>,
+) -> Result<Message, ApiError> {
     let mut fields = Fields::of(path, value)?;
     let role = fields.required_text("role")?;
     let message = match role.as_str() {
         // A developer speaks where the system did.
-        "system" | "developer" => Message::System { content: required_parts(&mut fields)? },
-        "user" => Message::User { content: required_parts(&mut fields)? },
+        "system" | "developer" => {
+            Message::System { content: required_parts(&mut fields, pictures)? }
+        }
+        "user" => Message::User { content: required_parts(&mut fields, pictures)? },
         "assistant" => Message::Assistant(assistant(&mut fields)?),
         "tool" => {
             // The name of the tool says nothing that the call does not say.
             fields.text("name")?;
             let call_id = fields.text("tool_call_id")?;
-            Message::Tool { call_id, content: required_parts(&mut fields)? }
+            Message::Tool { call_id, content: required_parts(&mut fields, pictures)? }
         }
         "latest_reminder" => Message::LatestReminder { content: fields.required_text("content")? },
         _ => {
@@ -88,7 +102,8 @@ fn reasoning(fields: &mut Fields) -> Result<Option<String>, ApiError> {
 fn assistant_content(fields: &mut Fields) -> Result<String, ApiError> {
     let path = fields.path("content");
     let mut texts = Vec::new();
-    for (index, part) in parts(fields)?.unwrap_or_default().into_iter().enumerate() {
+    let parts = parts(fields, &mut Vec::new())?.unwrap_or_default();
+    for (index, part) in parts.into_iter().enumerate() {
         match part {
             Part::Text(text) => texts.push(text),
             Part::Picture(_) => {
@@ -114,12 +129,18 @@ fn tool_call(path: &str, value: Value) -> Result<ToolCall, ApiError> {
     Ok(ToolCall { id, name, arguments })
 }
 
-fn required_parts(fields: &mut Fields) -> Result<Vec<Part>, ApiError> {
-    parts(fields)?.ok_or_else(|| fields.missing("content"))
+fn required_parts(
+    fields: &mut Fields,
+    pictures: &mut Vec<PictureField>,
+) -> Result<Vec<Part>, ApiError> {
+    parts(fields, pictures)?.ok_or_else(|| fields.missing("content"))
 }
 
 /// Takes `content`: a text or a list of parts.
-fn parts(fields: &mut Fields) -> Result<Option<Vec<Part>>, ApiError> {
+fn parts(
+    fields: &mut Fields,
+    pictures: &mut Vec<PictureField>,
+) -> Result<Option<Vec<Part>>, ApiError> {
     let path = fields.path("content");
     match fields.take("content") {
         None => Ok(None),
@@ -127,28 +148,26 @@ fn parts(fields: &mut Fields) -> Result<Option<Vec<Part>>, ApiError> {
         Some(Value::Array(list)) => list
             .into_iter()
             .enumerate()
-            .map(|(index, value)| part(&format!("{path}[{index}]"), value))
+            .map(|(index, value)| part(&format!("{path}[{index}]"), value, pictures))
             .collect::<Result<Vec<_>, _>>()
             .map(Some),
         Some(other) => Err(wrong_type(&path, "a string or an array of parts", &other)),
     }
 }
 
-fn part(path: &str, value: Value) -> Result<Part, ApiError> {
+fn part(path: &str, value: Value, pictures: &mut Vec<PictureField>) -> Result<Part, ApiError> {
     let mut fields = Fields::of(path, value)?;
     let kind = fields.required_text("type")?;
     let part = match kind.as_str() {
         "text" => Part::Text(fields.required_text("text")?),
         "image_url" => {
-            return Err(ApiError::unsupported(
-                &fields.path("image_url"),
-                "pictures are not supported by this server; send text alone",
-            ));
+            pictures.push(PictureField::take(&mut fields)?);
+            Part::Picture(pictures.len() - 1)
         }
         _ => {
             return Err(ApiError::unsupported(
                 &fields.path("type"),
-                format!("{kind:?} is not supported; send text"),
+                format!("{kind:?} is not supported; send text or image_url"),
             ));
         }
     };

@@ -13,6 +13,7 @@ mod json;
 mod logprobs;
 mod messages;
 pub(super) mod models;
+mod picture_field;
 mod prompt_field;
 mod sampling;
 mod thinking;
