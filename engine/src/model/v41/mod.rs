@@ -32,7 +32,9 @@ mod rotation;
 pub mod topology;
 #[cfg(feature = "variants")]
 pub mod variant;
+mod vision_sizes;
 pub mod vision_tower;
+mod vision_weights;
 pub mod weights;
 
 pub use caches::{CacheFormats, Caches, Pools, SourceCaches};

@@ -4,176 +4,23 @@
 //! merged and projected. One picture at a time.
 
 use tandem_hal::{
-    AddRows, AddRowsIo, Bf16Linear, Bf16LinearIo, DenseAttention, DenseAttentionIo, Device, Elem,
-    Enc, Extents, GatedSilu, GatedSiluIo, Gelu, GeluIo, Lane, PlaceRows, PlaceRowsIo, Plan, Real,
+    AddRows, AddRowsIo, Bf16Linear, Bf16LinearIo, DenseAttention, DenseAttentionIo, Device, Enc,
+    Extents, GatedSilu, GatedSiluIo, Gelu, GeluIo, Lane, PlaceRows, PlaceRowsIo, Plan, Real,
     RmsNorm, RmsNormIo, RotateHalves, RotateHalvesIo, Sym, Unfold, UnfoldIo, View,
 };
 
-use super::config::{Config, Vision};
+use super::config::Config;
 use super::plans::Plans;
+pub use super::vision_sizes::picture_limits;
+use super::vision_sizes::{Sizes, vision};
+pub use super::vision_weights::TowerWeights;
+use super::vision_weights::{Biased, BlockWeights};
 use crate::error::{Error, Result};
-use crate::vision::{PictureLimits, Span, SpanKind};
-use crate::weights::{Loader, Module, Progress, Room, Source, load};
+use crate::vision::{Span, SpanKind};
+use crate::weights::Room;
 
 /// The tower's norms have an epsilon of their own; it is in no configuration.
 const NORM_EPS: f32 = 1e-6;
-
-/// A matrix with its bias.
-struct Biased {
-    weight: View,
-    bias: View,
-}
-
-impl Biased {
-    fn load(module: &mut Module<'_, '_>, name: &str, n: u64, k: u64) -> Result<Self> {
-        let weight = module.dense(&format!("{name}.weight"), Elem::Bf16, [n, k])?;
-        let bias = module.plain(&format!("{name}.bias"), Elem::Bf16, &[n])?;
-        Ok(Self { weight, bias })
-    }
-}
-
-struct BlockWeights {
-    norm1: View,
-    wqkv: Biased,
-    wo: Biased,
-    norm2: View,
-    w1: View,
-    w2: View,
-}
-
-impl BlockWeights {
-    fn load(module: &mut Module<'_, '_>, block: usize, v: &Sizes) -> Result<Self> {
-        let prefix = format!("vision.blocks.{block}");
-        let norm = |module: &mut Module<'_, '_>, name: &str| {
-            module.plain(&format!("{prefix}.{name}.weight"), Elem::Bf16, &[v.width])
-        };
-        Ok(Self {
-            norm1: norm(module, "norm1")?,
-            wqkv: Biased::load(module, &format!("{prefix}.attn.wqkv"), 3 * v.width, v.width)?,
-            wo: Biased::load(module, &format!("{prefix}.attn.wo"), v.width, v.width)?,
-            norm2: norm(module, "norm2")?,
-            w1: module.dense(
-                &format!("{prefix}.mlp.w1.weight"),
-                Elem::Bf16,
-                [2 * v.inter, v.width],
-            )?,
-            w2: module.dense(&format!("{prefix}.mlp.w2.weight"), Elem::Bf16, [v.width, v.inter])?,
-        })
-    }
-}
-
-/// Weights of tower, aligner and markers.
-pub struct TowerWeights {
-    patch: Biased,
-    blocks: Vec<BlockWeights>,
-    norm: View,
-    aligner: [Biased; 2],
-    /// `[1, hidden]` each: start, newline, end.
-    markers: [View; 3],
-}
-
-impl TowerWeights {
-    /// Reads them onto a device.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] for a text-only model, else as [`load()`].
-    pub fn load(
-        device: &dyn Device,
-        config: &Config,
-        source: &Source<'_>,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Self> {
-        let vision = vision(config)?;
-        load(device, source, progress, |loader| Self::read(loader, config, vision))
-    }
-
-    fn read(loader: &mut Loader<'_>, config: &Config, vision: &Vision) -> Result<Self> {
-        let v = Sizes::of(config, vision);
-        let (patch, norm) = loader.module("vision.patch", |module| {
-            let patch = Biased::load(module, "vision.patch_embed.proj", v.width, v.pixels)?;
-            Ok((patch, module.plain("vision.norm.weight", Elem::Bf16, &[v.width])?))
-        })?;
-        let blocks = (0..vision.layers).map(|block| {
-            loader.module(&format!("vision.blocks.{block}"), |m| BlockWeights::load(m, block, &v))
-        });
-        let blocks = blocks.collect::<Result<_>>()?;
-        let (aligner, markers) = loader.module("aligner", |module| {
-            let w1 = Biased::load(module, "aligner.w1", v.hidden, v.merged())?;
-            let w2 = Biased::load(module, "aligner.w2", v.hidden, v.hidden)?;
-            let mut marker = |name| module.plain(name, Elem::Bf16, &[v.hidden]);
-            let markers = [marker("image_start")?, marker("image_newline")?, marker("image_end")?];
-            Ok(([w1, w2], markers))
-        })?;
-        let [start, newline, end] = markers;
-        // While bytes are only added up there are no views to shape.
-        let row =
-            |view: View| if view.is_empty() { Ok(view) } else { view.split_last(1, v.hidden) };
-        let markers = [row(start)?, row(newline)?, row(end)?];
-        Ok(Self { patch, blocks, norm, aligner, markers })
-    }
-}
-
-/// Dims of a tower.
-#[derive(Clone, Copy)]
-struct Sizes {
-    /// Values of a patch.
-    pixels: u64,
-    width: u64,
-    heads: u64,
-    inter: u64,
-    /// Patches along a side of a cell.
-    side: u64,
-    /// Width of the text model.
-    hidden: u64,
-    /// Positions of a span, at most.
-    tokens: u64,
-}
-
-impl Sizes {
-    fn of(config: &Config, vision: &Vision) -> Self {
-        Self {
-            pixels: (3 * vision.patch_pixels * vision.patch_pixels) as u64,
-            width: vision.hidden_size as u64,
-            heads: vision.heads as u64,
-            inter: vision.intermediate_size as u64,
-            side: vision.downsample as u64,
-            hidden: config.hidden_size as u64,
-            tokens: vision.max_image_tokens as u64,
-        }
-    }
-    /// Values of a merged cell.
-    fn merged(&self) -> u64 {
-        self.width * self.side * self.side
-    }
-    /// Cells of a picture, at most: every span has a start, an end, and one newline a row.
-    fn cells(&self) -> u64 {
-        self.tokens.saturating_sub(3).max(1)
-    }
-    /// Patches of a picture, at most.
-    fn patches(&self) -> u64 {
-        self.cells() * self.side * self.side
-    }
-}
-
-fn vision(config: &Config) -> Result<&Vision> {
-    let problem = "this model reads text only; send no pictures".to_owned();
-    config.vision.as_ref().ok_or_else(|| Error::argument("pictures", problem))
-}
-
-/// What pictures may measure for this model.
-///
-/// # Errors
-/// [`Error::Argument`] for a text-only model.
-pub fn picture_limits(config: &Config) -> Result<PictureLimits> {
-    let vision = vision(config)?;
-    Ok(PictureLimits {
-        patch: vision.patch_pixels as u32,
-        downsample: vision.downsample as u32,
-        max_image_tokens: vision.max_image_tokens as u32,
-        min_pixels: vision.min_pixels,
-        max_wh_ratio: vision.max_wh_ratio,
-    })
-}
 
 /// Buffers of the tower, for the largest picture.
 struct Scratch {
