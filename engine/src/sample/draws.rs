@@ -35,6 +35,17 @@ impl Draws {
         (f32::from_bits(0x3F80_0000 | word >> 9) - 1.0) + 0.5 / 8_388_608.0
     }
 
+    /// The seed of one of several replies to a request with `seed`. The first has the seed itself:
+    /// it is the reply that the request would get alone.
+    pub fn reply_seed(seed: u64, reply: u64) -> u64 {
+        if reply == 0 {
+            return seed;
+        }
+        let counter = [reply as u32, (reply >> 32) as u32, u32::MAX - 1, 0];
+        let [low, high, ..] = philox(counter, [seed as u32, (seed >> 32) as u32]);
+        u64::from(high) << 32 | u64::from(low)
+    }
+
     /// The seed of a request that names none: the engine's own, and the request's number.
     pub fn unseeded(engine_seed: u64, request: u64) -> Self {
         let counter = [request as u32, (request >> 32) as u32, u32::MAX, 0];

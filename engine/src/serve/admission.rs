@@ -1,4 +1,4 @@
-//! How many requests may be under way, and when a refused one should come back.
+//! How many replies may be under way, and when a refused one should come back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Longest wait that is ever suggested.
 const MAX_RETRY_AFTER_SECONDS: u64 = 60;
 
-/// Counts requests from before their text is tokenised until their reply is over.
+/// Counts replies from before the text of their request is tokenised until the request is over.
 #[derive(Clone, Debug)]
 pub struct Admission {
     places: Arc<Semaphore>,
@@ -18,12 +18,12 @@ pub struct Admission {
     mean_us: Arc<AtomicU64>,
 }
 
-/// A place, given back when dropped.
+/// Places of one request, given back when dropped.
 #[derive(Debug)]
 pub struct Permit {
     admission: Admission,
     since: Instant,
-    _place: OwnedSemaphorePermit,
+    _places: OwnedSemaphorePermit,
     /// Memory for the request's pictures.
     room: Vec<OwnedSemaphorePermit>,
 }
@@ -36,20 +36,20 @@ impl Permit {
 }
 
 impl Admission {
-    /// Places for `total` requests.
+    /// Places for `total` replies.
     pub fn new(total: u32) -> Self {
         // The semaphore counts fewer than a `u32` on 32-bit hosts only.
         let places = usize::try_from(total).unwrap_or(Semaphore::MAX_PERMITS);
         Self { places: Arc::new(Semaphore::new(places)), total, mean_us: Arc::default() }
     }
 
-    /// A place, unless all are taken.
-    pub fn admit(&self) -> Option<Permit> {
-        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+    /// Places for `replies` replies, unless too many are taken.
+    pub fn admit(&self, replies: u32) -> Option<Permit> {
+        let places = Arc::clone(&self.places).try_acquire_many_owned(replies).ok()?;
         Some(Permit {
             admission: self.clone(),
             since: Instant::now(),
-            _place: place,
+            _places: places,
             room: Vec::new(),
         })
     }
@@ -61,7 +61,12 @@ impl Admission {
         between_us.div_ceil(1_000_000).clamp(1, MAX_RETRY_AFTER_SECONDS)
     }
 
-    /// Requests under way.
+    /// Places there are.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// Replies under way.
     pub fn under_way(&self) -> usize {
         usize::try_from(self.total)
             .unwrap_or(Semaphore::MAX_PERMITS)
@@ -95,13 +100,13 @@ mod tests {
     #[test]
     fn places_come_back() {
         let admission = Admission::new(2);
-        let first = admission.admit().unwrap();
-        let _second = admission.admit().unwrap();
-        assert!(admission.admit().is_none());
+        let first = admission.admit(1).unwrap();
+        let _second = admission.admit(1).unwrap();
+        assert!(admission.admit(1).is_none());
         assert_eq!(admission.under_way(), 2);
         drop(first);
         assert_eq!(admission.under_way(), 1);
-        assert!(admission.admit().is_some());
+        assert!(admission.admit(2).is_none() && admission.admit(1).is_some());
     }
 
     #[test]

@@ -148,11 +148,6 @@ impl Answer {
         }
     }
 
-    /// As [`Answer::poll_piece`], waiting.
-    pub(super) async fn piece(&mut self) -> Option<Result<Piece, Failure>> {
-        std::future::poll_fn(|context| self.poll_piece(context)).await
-    }
-
     /// Counts; complete after the last piece.
     pub(super) fn usage(&self) -> Usage {
         self.usage

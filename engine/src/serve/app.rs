@@ -8,13 +8,15 @@ use axum::response::Response;
 
 use super::admission::{Admission, Permit};
 use super::answer::{Answer, TextReader};
+use super::answers::Answers;
 use super::api::error::ApiError;
+use super::api::sampling::ReplyFields;
 use super::job::{Failure, Job};
 use super::mailbox::EngineHandle;
 use super::options::ServerOptions;
 use super::pictures::PictureRoom;
 use crate::exec::PromptPicture;
-use crate::sample::SamplingParameters;
+use crate::sample::Draws;
 use crate::text::Tokenizer;
 use crate::vision::PictureLimits;
 
@@ -104,9 +106,16 @@ impl App {
     }
 
     /// # Errors
-    /// 429 when too many requests are under way, 503 when the server closed meanwhile.
-    pub(super) fn admit(&self) -> Result<Permit, ApiError> {
-        let permit = self.admission.admit().ok_or_else(|| self.overloaded())?;
+    /// 400 for more replies than there could ever be, 429 when too many are under way, 503 when the
+    /// server closed meanwhile.
+    pub(super) fn admit(&self, replies: usize) -> Result<Permit, ApiError> {
+        let most = self.admission.total();
+        let Some(replies) = u32::try_from(replies).ok().filter(|&replies| replies <= most) else {
+            let problem =
+                format!("{replies} replies at once, there is room for {most}; ask for fewer");
+            return Err(ApiError::invalid("n", problem));
+        };
+        let permit = self.admission.admit(replies).ok_or_else(|| self.overloaded())?;
         // Again, behind the permit: whoever closes the server first closes it and then waits for
         // the permits.
         self.check_open()?;
@@ -142,7 +151,7 @@ impl App {
         field: &str,
         (prompt, pictures): (Vec<u32>, Vec<PromptPicture>),
         (asked, open): (Option<u64>, u64),
-        sampling: SamplingParameters,
+        reply: &ReplyFields,
     ) -> Result<Submission, ApiError> {
         let context_tokens = self.engine.limits().context_tokens;
         let prompt_tokens = prompt.len() as u64;
@@ -152,26 +161,37 @@ impl App {
         }
         let max_tokens = asked.unwrap_or(open).min(room);
         let reported_limit = asked.filter(|&asked| asked > max_tokens).map(|_| max_tokens);
-        let job = Job { prompt, pictures, max_tokens, sampling };
+        let (sampling, stop_ids) = (reply.sampling.clone(), reply.stop_ids.clone());
+        let job = Job { prompt, pictures, stop_ids, max_tokens, sampling };
         Ok(Submission { job, reported_limit })
     }
 
-    /// Sends a job and waits until the engine has taken it.
+    /// Sends `replies` jobs for each prompt and waits until the engine has taken them all.
     ///
     /// # Errors
-    /// Why it did not.
+    /// Why it did not; those that it took are cancelled.
     pub(super) async fn start(
         &self,
-        submission: Submission,
-        reader: TextReader,
+        submissions: Vec<Submission>,
+        replies: usize,
+        reader: impl Fn() -> TextReader,
         permit: Permit,
-    ) -> Result<Answer, ApiError> {
-        let prompt_tokens = submission.job.prompt.len() as u64;
-        let generation = self.engine.submit(submission.job, permit);
-        let tokenizer = Arc::clone(&self.model.tokenizer);
-        let mut answer = Answer::new(generation, reader, tokenizer, prompt_tokens);
-        answer.accepted().await?;
-        Ok(answer)
+    ) -> Result<Answers, ApiError> {
+        let permit = Arc::new(permit);
+        let mut answers = Vec::new();
+        for Submission { job, .. } in submissions {
+            for reply in 0..replies as u64 {
+                let mut job = job.clone();
+                job.sampling.seed = job.sampling.seed.map(|seed| Draws::reply_seed(seed, reply));
+                let prompt_tokens = job.prompt.len() as u64;
+                let generation = self.engine.submit(job, Arc::clone(&permit));
+                let tokenizer = Arc::clone(&self.model.tokenizer);
+                answers.push(Answer::new(generation, reader(), tokenizer, prompt_tokens));
+            }
+        }
+        let mut answers = Answers::new(answers, replies);
+        answers.accepted().await?;
+        Ok(answers)
     }
 
     /// Says that the token limit was lowered, when it was.

@@ -1,5 +1,6 @@
 //! A job under way, seen by whoever submitted it.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crossbeam_channel::Sender;
@@ -16,7 +17,7 @@ pub struct Generation {
     updates: mpsc::UnboundedReceiver<Update>,
     inbox: Sender<Command>,
     is_over: bool,
-    _permit: Permit,
+    _permit: Arc<Permit>,
 }
 
 impl Generation {
@@ -24,7 +25,7 @@ impl Generation {
         id: JobId,
         updates: mpsc::UnboundedReceiver<Update>,
         inbox: Sender<Command>,
-        permit: Permit,
+        permit: Arc<Permit>,
     ) -> Self {
         Self { id, updates, inbox, is_over: false, _permit: permit }
     }

@@ -10,6 +10,8 @@ pub struct Job {
     pub prompt: Vec<u32>,
     /// Its pictures.
     pub pictures: Vec<PromptPicture>,
+    /// Ids that end the reply besides the model's own.
+    pub stop_ids: Vec<u32>,
     /// Most tokens to generate, at least 1; prompt and reply fit the context.
     pub max_tokens: u64,
     /// How to choose them, and which log-probabilities to report.
@@ -46,7 +48,7 @@ pub struct GeneratedToken {
 /// Why a complete job ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum End {
-    /// The model ended its turn.
+    /// The model ended its turn, or said one of the job's stop ids.
     StopToken,
     /// `max_tokens` were generated, or the context is full.
     Limit,

@@ -85,8 +85,9 @@ impl EngineHandle {
         while alive.changed().await.is_ok() {}
     }
 
-    /// Sends a job. Dropping the generation cancels it. `permit` is held as long as it lives.
-    pub fn submit(&self, job: Job, permit: Permit) -> Generation {
+    /// Sends a job. Dropping the generation cancels it. `permit` is held as long as it lives;
+    /// the replies to one request share one.
+    pub fn submit(&self, job: Job, permit: Arc<Permit>) -> Generation {
         let id = JobId(self.next_id.fetch_add(1, Ordering::Relaxed));
         let (sender, updates) = mpsc::unbounded_channel();
         // When the thread is gone the sender is dropped here and the generation says so.

@@ -8,6 +8,7 @@
 
 mod admission;
 mod answer;
+mod answers;
 mod api;
 mod app;
 pub mod generation;

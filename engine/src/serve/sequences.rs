@@ -18,7 +18,7 @@ pub struct Sequences<F: Forward> {
 }
 
 impl<F: Forward> Sequences<F> {
-    /// Over an engine; every reply ends at one of `stop_ids`.
+    /// Over an engine; every reply ends at one of `stop_ids`, or of its job's own.
     pub fn new(engine: Engine<F>, stop_ids: Vec<u32>) -> Self {
         let options = engine.options();
         let limits = GeneratorLimits {
@@ -47,7 +47,7 @@ impl<F: Forward> Generator for Sequences<F> {
             prompt: job.prompt,
             pictures: job.pictures,
             sampling: job.sampling,
-            stop_ids: self.stop_ids.clone(),
+            stop_ids: [&self.stop_ids[..], &job.stop_ids].concat(),
             max_tokens: Some(job.max_tokens),
             drafts: self.drafts,
         };

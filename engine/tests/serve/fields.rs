@@ -149,7 +149,7 @@ fn c080_fields_that_change_nothing_are_taken() {
 fn c080_other_fields_are_named() {
     let server = server();
     for (field, more) in [
-        ("n", json!({ "n": 2 })),
+        ("n", json!({ "n": 129 })),
         ("n", json!({ "n": 0 })),
         ("response_format", json!({ "response_format": { "type": "json_object" } })),
         (
@@ -161,7 +161,10 @@ fn c080_other_fields_are_named() {
         ("stream_options.extra", json!({ "stream": true, "stream_options": { "extra": 1 } })),
         ("stream_options", json!({ "stream_options": { "include_usage": true } })),
         ("functions", json!({ "functions": [] })),
-        ("stop_token_ids", json!({ "stop_token_ids": [1] })),
+        ("stop_token_ids", json!({ "stop_token_ids": 1 })),
+        ("stop_token_ids", json!({ "stop_token_ids": vec![1; 129] })),
+        ("stop_token_ids[1]", json!({ "stop_token_ids": [1, 2048] })),
+        ("stop_token_ids[0]", json!({ "stop_token_ids": ["1"] })),
         ("store", json!({ "store": true })),
         ("parallel_tool_calls", json!({ "parallel_tool_calls": false })),
         ("tool_choice", json!({ "tool_choice": "sometimes" })),
@@ -278,12 +281,17 @@ fn fields_of_completions() {
     );
     for (field, more) in [
         ("prompt", json!({ "prompt": null })),
-        ("prompt", json!({ "prompt": ["a", "b"] })),
+        ("prompt", json!({ "prompt": vec!["a"; 129] })),
+        ("prompt", json!({ "prompt": vec!["a"; 65], "n": 2 })),
+        ("prompt[1]", json!({ "prompt": ["a", 5] })),
+        ("prompt[1]", json!({ "prompt": ["a", []] })),
+        ("prompt[1][0]", json!({ "prompt": [[5], [2048]] })),
         ("prompt", json!({ "prompt": [] })),
         ("prompt", json!({ "prompt": 5 })),
         ("prompt[1]", json!({ "prompt": [5, 2048] })),
         ("prompt[0]", json!({ "prompt": [-1] })),
-        ("echo", json!({ "echo": true })),
+        ("echo", json!({ "echo": true, "logprobs": 0 })),
+        ("response_format", json!({ "response_format": { "type": "text" } })),
         ("best_of", json!({ "best_of": 2 })),
         ("suffix", json!({ "suffix": "x" })),
         ("logprobs", json!({ "logprobs": 21 })),

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod characters;
+mod choices;
 mod client;
 mod demo;
 mod disconnects;

@@ -63,7 +63,7 @@ fn overload_is_a_429_that_says_when() {
         assert!((1..=60).contains(&seconds));
     }
     // What is wrong anyway is said first, and health needs no place.
-    server.chat(&chat(json!({ "n": 2 }))).refusal(400);
+    server.chat(&chat(json!({ "n": 0 }))).refusal(400);
     assert_eq!(server.get("/health").ok()["requests_under_way"], 3);
     drop(open.pop());
     server.wait_until("a place is free", |server| {

@@ -19,7 +19,7 @@ use super::thinking::take_thinking;
 use super::tools::take_tools;
 use super::{logprobs, unsupported};
 use crate::exec::PromptPicture;
-use crate::serve::answer::{Answer, TextReader};
+use crate::serve::answer::TextReader;
 use crate::serve::app::{App, Submission};
 use crate::serve::sse;
 use crate::text::{Conversation, ParseOptions, SamplingRequest};
@@ -41,18 +41,20 @@ pub(in crate::serve) async fn answer(
     let mut fields = read_object(&headers, body, &app.options.body).await?;
     app.check_model(fields.text("model")?.as_deref())?;
     let request = read(fields, app.vocabulary())?;
-    let mut permit = app.admit()?;
+    let replies = request.reply.replies;
+    let mut permit = app.admit(replies)?;
     let (stream, include_usage) = (request.reply.stream, request.reply.include_usage);
     let prepared = Arc::clone(&app);
     // Tokenising a long prompt takes a while; other requests go on meanwhile.
     let (submission, options, room) = app.blocking(move || prepare(&prepared, request)).await?;
     permit.keep(room);
-    let (max_tokens, reader) = (submission.reported_limit, TextReader::chat(options));
-    let answer: Answer = app.start(submission, reader, permit).await?;
+    let max_tokens = submission.reported_limit;
+    let reader = || TextReader::chat(options.clone());
+    let answers = app.start(vec![submission], replies, reader, permit).await?;
     let response = if stream {
-        sse::respond(ChatStream::new(answer, &app, include_usage), app.options.ping_interval)
+        sse::respond(ChatStream::new(answers, &app, include_usage), app.options.ping_interval)
     } else {
-        whole_reply(answer, &app).await?
+        whole_reply(answers, &app).await?
     };
     Ok(app.with_limit_header(response, max_tokens))
 }
@@ -91,7 +93,7 @@ type Prepared = (Submission, ParseOptions, Vec<OwnedSemaphorePermit>);
 fn prepare(app: &App, request: ChatRequest) -> Result<Prepared, ApiError> {
     let ChatRequest { conversation, pictures, reply } = request;
     let prompt = conversation.prompt()?;
-    let options = conversation.parse_options(&prompt, reply.stop);
+    let options = conversation.parse_options(&prompt, reply.stop.clone());
     // Without pictures there is nothing for the id to stand for.
     let image_token_id = app.model.pictures.map(|pictures| pictures.image_token_id);
     let prompt = prompt.encode(&app.model.tokenizer, image_token_id.unwrap_or_default())?;
@@ -101,6 +103,6 @@ fn prepare(app: &App, request: ChatRequest) -> Result<Prepared, ApiError> {
         .resolve(conversation.thinking, conversation.effort, u64::MAX)
         .max_tokens;
     let limits = (reply.max_tokens, open_limit);
-    let submission = app.submission("messages", prompt, limits, reply.sampling)?;
+    let submission = app.submission("messages", prompt, limits, &reply)?;
     Ok((submission, options, pictures.room))
 }

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
 use super::logprobs::chat_entry;
-use crate::serve::answer::{Answer, Piece};
+use crate::serve::answer::Piece;
+use crate::serve::answers::Answers;
 use crate::serve::app::App;
 use crate::serve::job::GeneratedToken;
 use crate::serve::random::random;
@@ -18,16 +19,28 @@ use crate::serve::sse::{Chunks, Frame};
 use crate::serve::stamp::Stamp;
 use crate::text::{Event, FinishReason, Reply, Tokenizer};
 
-/// Waits for the end and answers with the whole reply.
-pub(super) async fn whole_reply(mut answer: Answer, app: &App) -> Result<Response, ApiError> {
+/// Waits for the end and answers with the whole replies.
+pub(super) async fn whole_reply(mut answers: Answers, app: &App) -> Result<Response, ApiError> {
     let stamp = Stamp::new("chatcmpl", app);
-    let mut reply = Reply::default();
-    let mut entries = Vec::new();
-    while let Some(piece) = answer.piece().await {
-        let piece = piece?;
+    let mut replies: Vec<_> = (0..answers.len()).map(|_| (Reply::default(), vec![])).collect();
+    while let Some(piece) = answers.piece().await {
+        let (place, piece) = piece?;
+        let (reply, entries) = &mut replies[place];
         entries.extend(piece.token.iter().filter_map(|t| chat_entry(&app.model.tokenizer, t)));
         reply.extend(piece.events);
     }
+    let choices: Vec<_> = replies
+        .into_iter()
+        .enumerate()
+        .map(|(place, (reply, entries))| choice(place, reply, &entries))
+        .collect();
+    let mut body = stamp.json("chat.completion");
+    body.insert("choices".to_owned(), choices.into());
+    body.insert("usage".to_owned(), answers.usage().json());
+    Ok(Json(body).into_response())
+}
+
+fn choice(place: usize, reply: Reply, entries: &[Value]) -> Value {
     let mut message = Map::new();
     message.insert("role".to_owned(), "assistant".into());
     message.insert("content".to_owned(), content_of(&reply));
@@ -43,18 +56,12 @@ pub(super) async fn whole_reply(mut answer: Answer, app: &App) -> Result<Respons
             .collect();
         message.insert("tool_calls".to_owned(), calls.into());
     }
-    let mut body = stamp.json("chat.completion");
-    body.insert(
-        "choices".to_owned(),
-        json!([{
-            "index": 0,
-            "message": message,
-            "logprobs": logprobs(&entries),
-            "finish_reason": reply.finish.map(finish_word),
-        }]),
-    );
-    body.insert("usage".to_owned(), answer.usage().json());
-    Ok(Json(body).into_response())
+    json!({
+        "index": place,
+        "message": message,
+        "logprobs": logprobs(entries),
+        "finish_reason": reply.finish.map(finish_word),
+    })
 }
 
 /// Content of a reply that only calls tools is `null`, of any other the text, be it empty.
@@ -66,32 +73,43 @@ fn content_of(reply: &Reply) -> Value {
     }
 }
 
-/// The chunks of a streamed reply.
+/// The chunks of streamed replies.
 pub(super) struct ChatStream {
-    answer: Answer,
+    answers: Answers,
     stamp: Stamp,
     tokenizer: Arc<Tokenizer>,
     include_usage: bool,
     ready: VecDeque<Frame>,
+    is_over: bool,
 }
 
 impl ChatStream {
-    pub(super) fn new(answer: Answer, app: &App, include_usage: bool) -> Self {
+    pub(super) fn new(answers: Answers, app: &App, include_usage: bool) -> Self {
         let mut stream = Self {
-            answer,
+            answers,
             stamp: Stamp::new("chatcmpl", app),
             tokenizer: Arc::clone(&app.model.tokenizer),
             include_usage,
             ready: VecDeque::new(),
+            is_over: false,
         };
-        stream.chunk(&json!({ "role": "assistant", "content": "" }), &Value::Null, None);
+        for place in 0..stream.answers.len() {
+            let first = json!({ "role": "assistant", "content": "" });
+            stream.chunk(place, &first, &Value::Null, None);
+        }
         stream
     }
 
     /// Queues a chunk with one choice.
-    fn chunk(&mut self, delta: &Value, logprobs: &Value, finish: Option<FinishReason>) {
+    fn chunk(
+        &mut self,
+        place: usize,
+        delta: &Value,
+        logprobs: &Value,
+        finish: Option<FinishReason>,
+    ) {
         self.queue(json!([{
-            "index": 0,
+            "index": place,
             "delta": delta,
             "logprobs": logprobs,
             "finish_reason": finish.map(finish_word),
@@ -103,13 +121,13 @@ impl ChatStream {
         let counts = choices.as_array().is_some_and(Vec::is_empty);
         body.insert("choices".to_owned(), choices);
         if self.include_usage {
-            let usage = if counts { self.answer.usage().json() } else { Value::Null };
+            let usage = if counts { self.answers.usage().json() } else { Value::Null };
             body.insert("usage".to_owned(), usage);
         }
         self.ready.push_back(Frame::Data(body.into()));
     }
 
-    fn queue_piece(&mut self, piece: Piece) {
+    fn queue_piece(&mut self, place: usize, piece: Piece) {
         let mut logprobs = piece.token.map_or(Value::Null, |token| self.logprobs_of(&token));
         for event in piece.events {
             let (delta, finish) = match event {
@@ -119,19 +137,21 @@ impl ChatStream {
             };
             if finish.is_some() && !logprobs.is_null() {
                 // The last chunk says why the reply is over and nothing else.
-                self.chunk(&json!({}), &logprobs.take(), None);
+                self.chunk(place, &json!({}), &logprobs.take(), None);
             }
-            self.chunk(&delta, &logprobs.take(), finish);
-            if finish.is_some() {
-                if self.include_usage {
-                    self.queue(json!([]));
-                }
-                self.ready.push_back(Frame::Done);
-            }
+            self.chunk(place, &delta, &logprobs.take(), finish);
         }
         if !logprobs.is_null() {
-            self.chunk(&json!({}), &logprobs, None);
+            self.chunk(place, &json!({}), &logprobs, None);
         }
+    }
+
+    /// Queues what follows the last choice.
+    fn queue_end(&mut self) {
+        if self.include_usage {
+            self.queue(json!([]));
+        }
+        self.ready.push_back(Frame::Done);
     }
 
     fn logprobs_of(&self, token: &GeneratedToken) -> Value {
@@ -145,11 +165,18 @@ impl Chunks for ChatStream {
             if let Some(frame) = self.ready.pop_front() {
                 return Poll::Ready(Some(frame));
             }
-            match ready!(self.answer.poll_piece(context)) {
-                None => return Poll::Ready(None),
-                Some(Ok(piece)) => self.queue_piece(piece),
+            if self.is_over {
+                return Poll::Ready(None);
+            }
+            match ready!(self.answers.poll_piece(context)) {
+                Some(Ok((place, piece))) => self.queue_piece(place, piece),
+                None => {
+                    self.is_over = true;
+                    self.queue_end();
+                }
                 Some(Err(failure)) => {
-                    return Poll::Ready(Some(Frame::Data(ApiError::from(failure).json())));
+                    self.is_over = true;
+                    self.ready.push_back(Frame::Data(ApiError::from(failure).json()));
                 }
             }
         }

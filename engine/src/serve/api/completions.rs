@@ -2,6 +2,7 @@
 //!
 //! A text begins with the token that begins every document, and is encoded without control tokens;
 //! whoever needs those sends ids. The reply is what the model writes, control tokens spelled out.
+//! There may be several prompts, and several replies to each.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,25 +20,28 @@ use super::chat_reply::finish_word;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::logprobs::{self, CompletionLogprobs};
-use super::prompt_field::{PromptField, take_prompt};
-use super::sampling::{ReplyFields, only_one};
+use super::prompt_field::{PromptField, take_prompts};
+use super::sampling::{MAX_REPLIES, ReplyFields};
 use super::unsupported;
-use crate::serve::answer::{Answer, Piece, TextReader};
+use crate::serve::answer::{Piece, TextReader};
+use crate::serve::answers::Answers;
 use crate::serve::app::{App, Submission};
 use crate::serve::sse::{self, Chunks, Frame};
 use crate::serve::stamp::Stamp;
-use crate::text::{ControlToken, Event, FinishReason, Tokenizer};
+use crate::text::{ControlToken, Event, FinishReason, PlainStream, Tokenizer};
 
 /// Tokens of a reply when the request says nothing, as the protocol has it.
 const OPEN_LIMIT: u64 = 16;
 
 /// A completion request that was read.
 struct CompletionRequest {
-    prompt: PromptField,
+    prompts: Vec<PromptField>,
+    /// Each text begins with its prompt.
+    echo: bool,
     reply: ReplyFields,
 }
 
-/// Answers a completion request.
+/// Answers a completion request. Choices are numbered prompt by prompt.
 pub(in crate::serve) async fn answer(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -47,63 +51,106 @@ pub(in crate::serve) async fn answer(
     let mut fields = read_object(&headers, body, &app.options.body).await?;
     app.check_model(fields.text("model")?.as_deref())?;
     let request = read(fields, app.vocabulary())?;
-    let permit = app.admit()?;
+    let replies = request.reply.replies;
+    let permit = app.admit(request.prompts.len() * replies)?;
     let (stream, include_usage) = (request.reply.stream, request.reply.include_usage);
-    let reader = TextReader::plain(&request.reply.stop);
+    let stop = request.reply.stop.clone();
     let prepared = Arc::clone(&app);
-    let submission = app.blocking(move || prepare(&prepared, request)).await?;
-    let max_tokens = submission.reported_limit;
-    let answer = app.start(submission, reader, permit).await?;
+    let (submissions, echoes) = app.blocking(move || prepare(&prepared, request)).await?;
+    let max_tokens = submissions.iter().filter_map(|submission| submission.reported_limit).min();
+    let answers = app.start(submissions, replies, || TextReader::plain(&stop), permit).await?;
+    let starts: Vec<_> = echoes.into_iter().flat_map(|echo| vec![echo; replies]).collect();
     let response = if stream {
-        let chunks = CompletionStream::new(answer, &app, include_usage);
+        let chunks = CompletionStream::new(answers, &starts, &app, include_usage);
         sse::respond(chunks, app.options.ping_interval)
     } else {
-        whole_reply(answer, &app).await?
+        whole_reply(answers, starts, &app).await?
     };
     Ok(app.with_limit_header(response, max_tokens))
 }
 
 fn read(mut fields: Fields, vocabulary: u32) -> Result<CompletionRequest, ApiError> {
-    let prompt = take_prompt(&mut fields, vocabulary)?;
-    if fields.boolean("echo")? == Some(true) {
-        return Err(ApiError::unsupported("echo", "the prompt is not sent back; leave it out"));
-    }
-    only_one(&mut fields, "best_of")?;
+    let prompts = take_prompts(&mut fields, vocabulary)?;
+    let echo = fields.boolean("echo")?.unwrap_or(false);
+    let best_of = fields.integer("best_of", 1..=i128::from(u64::MAX))?;
     let mut reply = ReplyFields::take(&mut fields, vocabulary)?;
+    if best_of.is_some_and(|best_of| best_of != reply.replies as i128) {
+        let problem = "replies are not chosen among; send n alone";
+        return Err(ApiError::unsupported("best_of", problem));
+    }
+    if prompts.len() * reply.replies > MAX_REPLIES {
+        let (prompts, replies) = (prompts.len(), reply.replies);
+        let problem = format!("{prompts} times n {replies} replies, at most {MAX_REPLIES}");
+        return Err(ApiError::invalid("prompt", problem));
+    }
     reply.sampling.log_probs = logprobs::take_completion(&mut fields)?;
+    if echo && reply.sampling.log_probs.is_some() {
+        let problem = "not together with logprobs: those of a prompt are not computed";
+        return Err(ApiError::unsupported("echo", problem));
+    }
     fields.finish_knowing(unsupported::completion_field)?;
-    Ok(CompletionRequest { prompt, reply })
+    Ok(CompletionRequest { prompts, echo, reply })
 }
 
-fn prepare(app: &App, request: CompletionRequest) -> Result<Submission, ApiError> {
-    let CompletionRequest { prompt, reply } = request;
-    let ids = match prompt {
-        PromptField::Ids(ids) => ids,
-        PromptField::Text(text) => {
-            let tokenizer = &app.model.tokenizer;
-            let mut ids = vec![tokenizer.control_token(ControlToken::Bos)?];
-            ids.extend(tokenizer.encode(&text)?);
-            ids
-        }
-    };
-    let limits = (reply.max_tokens, OPEN_LIMIT);
-    app.submission("prompt", (ids, Vec::new()), limits, reply.sampling)
+/// The jobs, and the text that each prompt's replies begin with.
+fn prepare(
+    app: &App,
+    request: CompletionRequest,
+) -> Result<(Vec<Submission>, Vec<String>), ApiError> {
+    let CompletionRequest { prompts, echo, reply } = request;
+    let tokenizer = &app.model.tokenizer;
+    let (mut submissions, mut echoes) = (Vec::new(), Vec::new());
+    for prompt in prompts {
+        let (ids, text) = match prompt {
+            PromptField::Ids(ids) => {
+                let text = if echo { spelled(tokenizer, &ids) } else { String::new() };
+                (ids, text)
+            }
+            PromptField::Text(text) => {
+                let mut ids = vec![tokenizer.control_token(ControlToken::Bos)?];
+                ids.extend(tokenizer.encode(&text)?);
+                (ids, if echo { text } else { String::new() })
+            }
+        };
+        let limits = (reply.max_tokens, OPEN_LIMIT);
+        submissions.push(app.submission("prompt", (ids, Vec::new()), limits, &reply)?);
+        echoes.push(text);
+    }
+    Ok((submissions, echoes))
 }
 
-async fn whole_reply(mut answer: Answer, app: &App) -> Result<Response, ApiError> {
-    let mut text = String::new();
-    let mut finish = None;
-    let mut logprobs = CompletionLogprobs::default();
-    while let Some(piece) = answer.piece().await {
-        let piece = piece?;
+/// The text of ids, as a reply of the same ids would have it.
+fn spelled(tokenizer: &Tokenizer, ids: &[u32]) -> String {
+    let mut stream = PlainStream::new(&[]);
+    let text = stream.push(tokenizer, ids);
+    text + &stream.finish()
+}
+
+async fn whole_reply(
+    mut answers: Answers,
+    starts: Vec<String>,
+    app: &App,
+) -> Result<Response, ApiError> {
+    let mut choices: Vec<_> =
+        starts.into_iter().map(|text| (text, CompletionLogprobs::default(), None)).collect();
+    while let Some(piece) = answers.piece().await {
+        let (place, piece) = piece?;
+        let (text, logprobs, finish) = &mut choices[place];
         if let Some(token) = &piece.token {
             logprobs.push(&app.model.tokenizer, token);
         }
-        finish = take_text(piece, &mut text).or(finish);
+        *finish = take_text(piece, text).or(*finish);
     }
+    let choices: Vec<_> = choices
+        .into_iter()
+        .enumerate()
+        .map(|(place, (text, mut logprobs, finish))| {
+            choice(place, &text, logprobs.take().as_ref(), finish)
+        })
+        .collect();
     let mut body = Stamp::new("cmpl", app).json("text_completion");
-    body.insert("choices".to_owned(), choice(&text, logprobs.take().as_ref(), finish));
-    body.insert("usage".to_owned(), answer.usage().json());
+    body.insert("choices".to_owned(), choices.into());
+    body.insert("usage".to_owned(), answers.usage().json());
     Ok(Json(body).into_response())
 }
 
@@ -120,35 +167,47 @@ fn take_text(piece: Piece, text: &mut String) -> Option<FinishReason> {
     finish
 }
 
-fn choice(text: &str, logprobs: Option<&Value>, finish: Option<FinishReason>) -> Value {
-    json!([{
-        "index": 0,
+fn choice(
+    place: usize,
+    text: &str,
+    logprobs: Option<&Value>,
+    finish: Option<FinishReason>,
+) -> Value {
+    json!({
+        "index": place,
         "text": text,
         "logprobs": logprobs,
         "finish_reason": finish.map(finish_word),
-    }])
+    })
 }
 
-/// The chunks of a streamed completion.
+/// The chunks of streamed completions.
 struct CompletionStream {
-    answer: Answer,
+    answers: Answers,
     stamp: Stamp,
     tokenizer: Arc<Tokenizer>,
     include_usage: bool,
-    logprobs: CompletionLogprobs,
+    /// Of each choice.
+    logprobs: Vec<CompletionLogprobs>,
     ready: VecDeque<Frame>,
+    is_over: bool,
 }
 
 impl CompletionStream {
-    fn new(answer: Answer, app: &App, include_usage: bool) -> Self {
-        Self {
-            answer,
+    fn new(answers: Answers, starts: &[String], app: &App, include_usage: bool) -> Self {
+        let mut stream = Self {
             stamp: Stamp::new("cmpl", app),
             tokenizer: Arc::clone(&app.model.tokenizer),
             include_usage,
-            logprobs: CompletionLogprobs::default(),
+            logprobs: (0..answers.len()).map(|_| CompletionLogprobs::default()).collect(),
             ready: VecDeque::new(),
+            is_over: false,
+            answers,
+        };
+        for (place, start) in starts.iter().enumerate().filter(|(_, start)| !start.is_empty()) {
+            stream.queue(json!([choice(place, start, None, None)]), Value::Null);
         }
+        stream
     }
 
     fn queue(&mut self, choices: Value, usage: Value) {
@@ -160,24 +219,26 @@ impl CompletionStream {
         self.ready.push_back(Frame::Data(body.into()));
     }
 
-    fn queue_piece(&mut self, piece: Piece) {
+    fn queue_piece(&mut self, place: usize, piece: Piece) {
         if let Some(token) = &piece.token {
-            self.logprobs.push(&self.tokenizer, token);
+            self.logprobs[place].push(&self.tokenizer, token);
         }
         let mut text = String::new();
         let finish = take_text(piece, &mut text);
-        let logprobs = self.logprobs.take();
-        if text.is_empty() && logprobs.is_none() && finish.is_none() {
-            return;
+        let logprobs = self.logprobs[place].take();
+        if !text.is_empty() || logprobs.is_some() || finish.is_some() {
+            let choice = choice(place, &text, logprobs.as_ref(), finish);
+            self.queue(json!([choice]), Value::Null);
         }
-        self.queue(choice(&text, logprobs.as_ref(), finish), Value::Null);
-        if finish.is_some() {
-            if self.include_usage {
-                let usage = self.answer.usage().json();
-                self.queue(json!([]), usage);
-            }
-            self.ready.push_back(Frame::Done);
+    }
+
+    /// Queues what follows the last choice.
+    fn queue_end(&mut self) {
+        if self.include_usage {
+            let usage = self.answers.usage().json();
+            self.queue(json!([]), usage);
         }
+        self.ready.push_back(Frame::Done);
     }
 }
 
@@ -187,11 +248,18 @@ impl Chunks for CompletionStream {
             if let Some(frame) = self.ready.pop_front() {
                 return Poll::Ready(Some(frame));
             }
-            match ready!(self.answer.poll_piece(context)) {
-                None => return Poll::Ready(None),
-                Some(Ok(piece)) => self.queue_piece(piece),
+            if self.is_over {
+                return Poll::Ready(None);
+            }
+            match ready!(self.answers.poll_piece(context)) {
+                Some(Ok((place, piece))) => self.queue_piece(place, piece),
+                None => {
+                    self.is_over = true;
+                    self.queue_end();
+                }
                 Some(Err(failure)) => {
-                    return Poll::Ready(Some(Frame::Data(ApiError::from(failure).json())));
+                    self.is_over = true;
+                    self.ready.push_back(Frame::Data(ApiError::from(failure).json()));
                 }
             }
         }

@@ -15,7 +15,7 @@ mod messages;
 pub(super) mod models;
 mod picture_field;
 mod prompt_field;
-mod sampling;
+pub(super) mod sampling;
 mod thinking;
 mod tools;
 mod unsupported;

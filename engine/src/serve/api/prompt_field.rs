@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
+use super::sampling::token_ids;
 
 /// A prompt as sent.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -14,41 +15,28 @@ pub(super) enum PromptField {
     Ids(Vec<u32>),
 }
 
-/// Takes `prompt`: a text, a list of ids, or a list of just one of either.
-pub(super) fn take_prompt(fields: &mut Fields, vocabulary: u32) -> Result<PromptField, ApiError> {
+/// Takes `prompt`: a text, a list of ids, or a list of either.
+pub(super) fn take_prompts(
+    fields: &mut Fields,
+    vocabulary: u32,
+) -> Result<Vec<PromptField>, ApiError> {
     let value = fields.take("prompt").ok_or_else(|| fields.missing("prompt"))?;
     match value {
-        Value::Array(mut list) if matches!(list[..], [Value::String(_) | Value::Array(_)]) => {
-            one(list.remove(0), vocabulary)
-        }
         Value::Array(list) if matches!(list.first(), Some(Value::String(_) | Value::Array(_))) => {
-            Err(ApiError::unsupported(
-                "prompt",
-                format!("{} prompts; one per request is supported", list.len()),
-            ))
+            let prompt = |(at, value)| one(&format!("prompt[{at}]"), value, vocabulary);
+            list.into_iter().enumerate().map(prompt).collect()
         }
-        value => one(value, vocabulary),
+        value => Ok(vec![one("prompt", value, vocabulary)?]),
     }
 }
 
-fn one(value: Value, vocabulary: u32) -> Result<PromptField, ApiError> {
+fn one(path: &str, value: Value, vocabulary: u32) -> Result<PromptField, ApiError> {
     match value {
         Value::String(text) => Ok(PromptField::Text(text)),
         Value::Array(list) if list.is_empty() => {
-            Err(ApiError::invalid("prompt", "has no tokens; send at least one"))
+            Err(ApiError::invalid(path, "has no tokens; send at least one"))
         }
-        Value::Array(list) => list
-            .iter()
-            .enumerate()
-            .map(|(index, id)| {
-                let id = id.as_u64().and_then(|id| u32::try_from(id).ok());
-                id.filter(|&id| id < vocabulary).ok_or_else(|| {
-                    let problem = format!("not a token id; ids are 0 to {}", vocabulary - 1);
-                    ApiError::invalid(&format!("prompt[{index}]"), problem)
-                })
-            })
-            .collect::<Result<_, _>>()
-            .map(PromptField::Ids),
-        other => Err(wrong_type("prompt", "a string or an array of token ids", &other)),
+        Value::Array(list) => token_ids(path, &list, vocabulary).map(PromptField::Ids),
+        other => Err(wrong_type(path, "a string or an array of token ids", &other)),
     }
 }

@@ -19,13 +19,23 @@ const MAX_STOPS: usize = 16;
 /// Most tokens that a request may ask for; larger values mean the same.
 const ANY_LIMIT: i128 = u64::MAX as i128;
 
-/// What a request says about its reply besides the text.
+/// Most replies of a request, over all its prompts.
+pub(super) const MAX_REPLIES: usize = 128;
+
+/// Most stop ids of a request.
+const MAX_STOP_IDS: usize = 128;
+
+/// What a request says about its replies besides the text.
 #[derive(Clone, Debug)]
-pub(super) struct ReplyFields {
+pub(in crate::serve) struct ReplyFields {
+    /// Replies to each prompt.
+    pub(super) replies: usize,
     /// Limit as asked for.
     pub(super) max_tokens: Option<u64>,
-    pub(super) sampling: SamplingParameters,
+    pub(in crate::serve) sampling: SamplingParameters,
     pub(super) stop: Vec<String>,
+    /// Ids that end a reply and are not shown.
+    pub(in crate::serve) stop_ids: Vec<u32>,
     pub(super) stream: bool,
     pub(super) include_usage: bool,
 }
@@ -33,10 +43,11 @@ pub(super) struct ReplyFields {
 impl ReplyFields {
     /// Takes the shared fields.
     pub(super) fn take(fields: &mut Fields, vocabulary: u32) -> Result<Self, ApiError> {
-        only_one(fields, "n")?;
+        let replies = fields.integer("n", 1..=MAX_REPLIES as i128)?.unwrap_or(1) as usize;
         let max_tokens = max_tokens(fields)?;
         let sampling = sampling(fields, vocabulary)?;
         let stop = stop(fields)?;
+        let stop_ids = stop_ids(fields, vocabulary)?;
         let stream = fields.boolean("stream")?.unwrap_or(false);
         let include_usage = match fields.object("stream_options")? {
             None => false,
@@ -50,18 +61,7 @@ impl ReplyFields {
             }
         };
         take_labels(fields)?;
-        Ok(Self { max_tokens, sampling, stop, stream, include_usage })
-    }
-}
-
-/// Takes a count of replies, of which only 1 is possible.
-pub(super) fn only_one(fields: &mut Fields, name: &str) -> Result<(), ApiError> {
-    match fields.integer(name, 1..=128)? {
-        None | Some(1) => Ok(()),
-        Some(_) => Err(ApiError::unsupported(
-            &fields.path(name),
-            "one reply per request is supported; send 1 and repeat the request",
-        )),
+        Ok(Self { replies, max_tokens, sampling, stop, stop_ids, stream, include_usage })
     }
 }
 
@@ -164,4 +164,25 @@ fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
             other => Err(wrong_type("stop", "a string or an array of strings", &other)),
         })
         .collect()
+}
+
+fn stop_ids(fields: &mut Fields, vocabulary: u32) -> Result<Vec<u32>, ApiError> {
+    let list = fields.list("stop_token_ids")?.unwrap_or_default();
+    if list.len() > MAX_STOP_IDS {
+        let problem = format!("{} ids, at most {MAX_STOP_IDS} are supported", list.len());
+        return Err(ApiError::invalid("stop_token_ids", problem));
+    }
+    token_ids("stop_token_ids", &list, vocabulary)
+}
+
+/// The token ids of a list at `path`.
+pub(super) fn token_ids(path: &str, list: &[Value], vocabulary: u32) -> Result<Vec<u32>, ApiError> {
+    let id = |(index, id): (usize, &Value)| {
+        let id = id.as_u64().and_then(|id| u32::try_from(id).ok());
+        id.filter(|&id| id < vocabulary).ok_or_else(|| {
+            let problem = format!("not a token id; ids are 0 to {}", vocabulary - 1);
+            ApiError::invalid(&format!("{path}[{index}]"), problem)
+        })
+    };
+    list.iter().enumerate().map(id).collect()
 }

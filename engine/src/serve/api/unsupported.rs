@@ -32,8 +32,8 @@ pub(super) fn completion_field(name: &str) -> Option<&'static str> {
 fn shared_field(name: &str) -> Option<&'static str> {
     match name {
         "service_tier" => Some("there is one tier; leave it out"),
-        "stop_token_ids" | "ignore_eos" | "min_tokens" | "include_stop_str_in_output" => {
-            Some("not supported; end replies by stop strings and max_tokens")
+        "ignore_eos" | "min_tokens" | "include_stop_str_in_output" => {
+            Some("not supported; end replies by stop strings, stop_token_ids and max_tokens")
         }
         "guided_json" | "guided_regex" | "guided_choice" | "guided_grammar"
         | "structured_outputs" => Some("answers are not held to a form; leave it out"),

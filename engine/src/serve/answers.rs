@@ -1,0 +1,79 @@
+//! The replies to one request: several to one prompt, or to several.
+
+use std::task::{Context, Poll};
+
+use super::answer::{Answer, Piece};
+use super::job::Failure;
+use super::usage::Usage;
+
+/// Replies under way, by their places among the choices: those to the first prompt come first.
+pub(super) struct Answers {
+    answers: Vec<Answer>,
+    /// Replies to each prompt.
+    replies: usize,
+    /// Who is asked first, so that all get on alike.
+    first: usize,
+}
+
+impl Answers {
+    /// Of `replies` replies to each prompt.
+    pub(super) fn new(answers: Vec<Answer>, replies: usize) -> Self {
+        Self { answers, replies, first: 0 }
+    }
+
+    /// Choices.
+    pub(super) fn len(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Returns when the engine has taken all of them.
+    ///
+    /// # Errors
+    /// Why it did not.
+    pub(super) async fn accepted(&mut self) -> Result<(), Failure> {
+        for answer in &mut self.answers {
+            answer.accepted().await?;
+        }
+        Ok(())
+    }
+
+    /// The next piece of any of them and its place; `None` when all are over. A failure ends all.
+    pub(super) fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<(usize, Piece), Failure>>> {
+        let count = self.answers.len();
+        let mut is_over = true;
+        for place in (self.first..count).chain(0..self.first) {
+            match self.answers[place].poll_piece(context) {
+                Poll::Ready(Some(piece)) => {
+                    self.first = (place + 1) % count;
+                    return Poll::Ready(Some(piece.map(|piece| (place, piece))));
+                }
+                Poll::Ready(None) => {}
+                Poll::Pending => is_over = false,
+            }
+        }
+        if is_over { Poll::Ready(None) } else { Poll::Pending }
+    }
+
+    /// As [`Answers::poll_piece`], waiting.
+    pub(super) async fn piece(&mut self) -> Option<Result<(usize, Piece), Failure>> {
+        std::future::poll_fn(|context| self.poll_piece(context)).await
+    }
+
+    /// Counts of all; a prompt counts once however many replies it gets.
+    pub(super) fn usage(&self) -> Usage {
+        let mut sum = Usage::default();
+        for (place, answer) in self.answers.iter().enumerate() {
+            let usage = answer.usage();
+            sum.completion_tokens += usage.completion_tokens;
+            sum.reasoning_tokens += usage.reasoning_tokens;
+            if place % self.replies == 0 {
+                sum.prompt_tokens += usage.prompt_tokens;
+                sum.cached_tokens += usage.cached_tokens;
+            }
+        }
+        sum
+    }
+}
