@@ -49,8 +49,8 @@ impl Default for DecodeLimits {
 ///
 /// - Palettes and grey levels are expanded; CMYK becomes RGB; of an animated PNG the default
 ///   frame counts.
-///   CMYK (not YCCK) with horizontal subsampling, which is rare, comes out wrong: the JPEG decoder
-///   does not upsample it.
+/// - CMYK whose cyan is subsampled horizontally, which is rare, comes out wrong from the JPEG
+///   decoder.
 /// - 16-bit channels become 8-bit by division by 257, rounded to nearest.
 /// - Transparency is blended onto #FDFDFD: `(s * a + 0xFD * (255 - a) + 127) / 255` in integers.
 ///   (The publisher's own script drops the alpha channel, which blackens many screenshots.)
