@@ -7,8 +7,9 @@ use serde_json::Value;
 use tandem_engine::exec::EngineOptions;
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::Config;
+use tandem_engine::plan::Placement;
 use tandem_engine::{Error, Result};
-use tandem_hal::{Line, Rule};
+use tandem_hal::{Line, Place, Rule};
 
 /// What the engine may use.
 #[derive(Args, Clone, Debug)]
@@ -44,6 +45,22 @@ pub(crate) struct Limits {
     /// Launch kernels one by one instead of replaying steps captured at the start; the same bits
     #[arg(long)]
     pub(crate) enforce_eager: bool,
+    /// Where the n-gram tables lie: {"cpu_offload": true} for the host, as if left out, false for
+    /// the device
+    #[arg(long, value_name = "JSON", value_parser = engram_config)]
+    pub(crate) engram_config: Option<Placement>,
+}
+
+/// Where n-gram tables lie, as JSON.
+pub(crate) fn engram_config(text: &str) -> std::result::Result<Placement, String> {
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let keys = value.as_object().ok_or("must be an object")?;
+    match (keys.len(), keys.get("cpu_offload").and_then(serde_json::Value::as_bool)) {
+        (1, Some(true)) => Ok(Placement::Host),
+        (1, Some(false)) => Ok(Placement::Device),
+        _ => Err("the one key is cpu_offload, true or false".to_owned()),
+    }
 }
 
 /// Pictures held at once unless the user says otherwise: one is read while another is computed.
@@ -81,6 +98,14 @@ fn speculation(text: &str) -> std::result::Result<Speculation, String> {
 }
 
 impl Limits {
+    /// Where the n-gram tables lie.
+    pub(crate) fn tables(&self) -> Place {
+        match self.engram_config.unwrap_or(Placement::Host) {
+            Placement::Device => Place::Device,
+            Placement::Host => Place::Pinned,
+        }
+    }
+
     /// When drafts of sampled requests stand.
     pub(crate) fn rule(&self) -> Rule {
         self.speculative_config.and_then(|config| config.rule).unwrap_or(Rule::Block)

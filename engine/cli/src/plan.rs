@@ -8,6 +8,7 @@ use tandem_engine::plan::{Boards, Placement, Request, Strategies, plan};
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
+use crate::limits::engram_config;
 use crate::{console, model};
 
 /// Settings to plan for; the board's own where left out.
@@ -37,17 +38,6 @@ pub(crate) struct Options {
     /// Where the n-gram tables lie: {"cpu_offload": true} for the host
     #[arg(long, value_name = "JSON", value_parser = engram_config)]
     engram_config: Option<Placement>,
-}
-
-fn engram_config(text: &str) -> std::result::Result<Placement, String> {
-    let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
-    let keys = value.as_object().ok_or("must be an object")?;
-    match (keys.len(), keys.get("cpu_offload").and_then(serde_json::Value::as_bool)) {
-        (1, Some(true)) => Ok(Placement::Host),
-        (1, Some(false)) => Ok(Placement::Device),
-        _ => Err("the one key is cpu_offload, true or false".to_owned()),
-    }
 }
 
 /// Prints the ledger, and the plan when `--device` names boards.

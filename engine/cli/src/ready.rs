@@ -103,17 +103,35 @@ impl Ready {
         };
         let may_lack_pictures =
             work.pictures == Pictures::WherePossible && limits.max_pictures.is_none();
-        let build = Build { config, map: &map, options: &options, rule: limits.rule() };
+        let build = Build {
+            config,
+            map: &map,
+            options: &options,
+            rule: limits.rule(),
+            tables: limits.tables(),
+        };
         match build.rehearse(&devices, limits) {
             Err(error) if options.pictures > 0 && may_lack_pictures && lacks_kernel(&error) => {
                 options.pictures = 0;
-                let build = Build { config, map: &map, options: &options, rule: limits.rule() };
+                let build = Build {
+                    config,
+                    map: &map,
+                    options: &options,
+                    rule: limits.rule(),
+                    tables: limits.tables(),
+                };
                 build.rehearse(&devices, limits)?;
                 console::note(&format!("pictures are refused: {error}"));
             }
             rehearsed => rehearsed?,
         }
-        let build = Build { config, map: &map, options: &options, rule: limits.rule() };
+        let build = Build {
+            config,
+            map: &map,
+            options: &options,
+            rule: limits.rule(),
+            tables: limits.tables(),
+        };
         let load = |(rank, device): (usize, &Arc<dyn Device>)| {
             let share = Share::new(rank as u64, devices.len() as u64)?;
             let mut runner = build.on(device, share, Some(&checkpoint))?;
@@ -133,6 +151,7 @@ struct Build<'a> {
     map: &'a [i32],
     options: &'a EngineOptions,
     rule: Rule,
+    tables: Place,
 }
 
 impl Build<'_> {
@@ -143,8 +162,8 @@ impl Build<'_> {
         share: Share,
         checkpoint: Option<&Checkpoint>,
     ) -> Result<Runner<Resident>> {
-        let Self { config, map, options, rule } = *self;
-        let source = weights::Source { checkpoint, share, tables: Place::Device };
+        let Self { config, map, options, rule, tables } = *self;
+        let source = weights::Source { checkpoint, share, tables };
         let mut progress = Progress::new("loading weights");
         let mut show = |p: weights::Progress| progress.show(p.done_bytes, p.total_bytes);
         let draft = options.draft_tokens > 0;
@@ -206,7 +225,13 @@ pub(crate) fn operators(
 ) -> Result<Vec<(Op, Want)>> {
     let options = limits.options(config, (Work::ALONE.sequences, None, 0), 0)?;
     let map = vec![0; config.engram.as_ref().map_or(0, |_| config.vocab_size)];
-    let build = Build { config, map: &map, options: &options, rule: limits.rule() };
+    let build = Build {
+        config,
+        map: &map,
+        options: &options,
+        rule: limits.rule(),
+        tables: limits.tables(),
+    };
     let rehearsal = Arc::new(Rehearsal::new(device.clone(), BOUNDLESS_BYTES));
     let device: Arc<dyn Device> = rehearsal.clone();
     build.on(&device, Share::WHOLE, None)?;

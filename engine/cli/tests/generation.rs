@@ -23,6 +23,7 @@ fn the_same_text_whatever_computes_it() {
         &["--temp", "0", "--threads", "1"],
         &["--temp", "0", "--draft-max", "5"],
         &["--temp", "0", "--enforce-eager"],
+        &["--temp", "0", "--engram-config", r#"{"cpu_offload": false}"#],
         &["--temp", "0", "--speculative-config", r#"{"num_speculative_tokens": 2}"#],
         &["--temp", "0", "--max-num-batched-tokens", "7"],
         &["--temp", "0", "--kernel", "gemm.mxfp8=scalar", "--kernel", "attn.sparse=scalar"],
