@@ -1,10 +1,11 @@
 //! `norm.rms`: `y = w (x / sqrt(mean(x²) + eps))` over the last axis.
 //!
 //! Roundings: mean, `rstd = 1 / sqrt(mean + eps)`, `x rstd` and its product with the weight each to
-//! fp32, then one to bf16 (engines that round to bf16 before the weight round twice). `eps` is 1e-20 in the text model, so a row of zeros gives zeros, not NaN; 1e-6 in the
-//! vision tower. NaN in a row makes that row NaN. A sum of squares beyond f32 is infinite, so such a
-//! row gives zeros, and NaN where it holds an infinity. Rows see only themselves. Empty: nothing.
-//! Cost: bytes. Used everywhere. Source: model report 3.1, P1.
+//! fp32, then one to bf16 (engines that round to bf16 before the weight round twice). `eps` is
+//! 1e-20 in the text model, so a row of zeros gives zeros, not NaN; 1e-6 in the vision tower. NaN
+//! in a row makes that row NaN. A sum of squares beyond f32 is infinite, so such a row gives zeros,
+//! and NaN where it holds an infinity. Rows see only themselves. Empty: nothing. Cost: bytes. Used
+//! everywhere. Source: model report 3.1, P1.
 
 use crate::ops::prelude::*;
 
