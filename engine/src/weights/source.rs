@@ -109,11 +109,14 @@ impl Files {
                 .map(|(_, bytes)| Box::new(*bytes) as Box<dyn ReadAt>)
                 .ok_or_else(|| failed(io::ErrorKind::NotFound.into())),
             Self::Folder(folder) => {
-                let file = File::open(folder.join(name)).map_err(failed)?;
-                let metadata = file.metadata().map_err(failed)?;
+                let path = folder.join(name);
+                // Asked before opening: opening a pipe waits for somebody to write to it.
+                let metadata = fs::metadata(&path).map_err(failed)?;
                 if !metadata.is_file() {
-                    return Err(Error::file(name, "not a regular file"));
+                    return Err(Error::file(name, "not a regular file; take the release's"));
                 }
+                let file = File::open(path).map_err(failed)?;
+                let metadata = file.metadata().map_err(failed)?;
                 Ok(Box::new(OpenFile { file, length_bytes: metadata.len() }))
             }
         }
@@ -186,6 +189,17 @@ mod tests {
             assert!(Files::folder("/tmp").open(name).is_err(), "{name:?}");
             assert!(!Files::folder("/tmp").contains(name), "{name:?}");
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("config.json");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success(), "mkfifo makes the pipe");
+        let error = Files::folder(folder.path()).open("config.json").err().unwrap();
+        assert!(error.to_string().contains("not a regular file"), "{error}");
     }
 
     #[test]
