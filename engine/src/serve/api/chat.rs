@@ -9,7 +9,7 @@ use axum::response::Response;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::body::read_object;
-use super::chat_reply::{ChatStream, whole_reply};
+use super::chat_reply::{stream, whole_reply};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::messages::take_messages;
@@ -43,7 +43,7 @@ pub(in crate::serve) async fn answer(
     let request = read(fields, app.vocabulary())?;
     let replies = request.reply.replies;
     let mut permit = app.admit(replies)?;
-    let (stream, include_usage) = (request.reply.stream, request.reply.include_usage);
+    let (streamed, include_usage) = (request.reply.stream, request.reply.include_usage);
     let prepared = Arc::clone(&app);
     // Tokenising a long prompt takes a while; other requests go on meanwhile.
     let (submission, options, room) = app.blocking(move || prepare(&prepared, request)).await?;
@@ -51,8 +51,8 @@ pub(in crate::serve) async fn answer(
     let max_tokens = submission.reported_limit;
     let reader = || TextReader::chat(options.clone());
     let answers = app.start(vec![submission], replies, reader, permit).await?;
-    let response = if stream {
-        sse::respond(ChatStream::new(answers, &app, include_usage), app.options.ping_interval)
+    let response = if streamed {
+        sse::respond(stream(answers, &app, include_usage), app.options.ping_interval)
     } else {
         whole_reply(answers, &app).await?
     };

@@ -1,21 +1,18 @@
 //! A chat reply, whole or as the chunks of a stream.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
+use super::chunks::{AnswerChunks, Spelling};
 use super::error::ApiError;
 use super::logprobs::chat_entry;
 use crate::serve::answer::Piece;
 use crate::serve::answers::Answers;
 use crate::serve::app::App;
-use crate::serve::job::GeneratedToken;
 use crate::serve::random::random;
-use crate::serve::sse::{Chunks, Frame};
 use crate::serve::stamp::Stamp;
 use crate::text::{Event, FinishReason, Reply, Tokenizer};
 
@@ -73,62 +70,41 @@ fn content_of(reply: &Reply) -> Value {
     }
 }
 
-/// The chunks of streamed replies.
-pub(super) struct ChatStream {
+/// The chunks of streamed replies, each of which begins with its role.
+pub(super) fn stream(
     answers: Answers,
-    stamp: Stamp,
-    tokenizer: Arc<Tokenizer>,
+    app: &App,
     include_usage: bool,
-    ready: VecDeque<Frame>,
-    is_over: bool,
+) -> AnswerChunks<ChatSpelling> {
+    let first = json!({ "role": "assistant", "content": "" });
+    let first: Vec<_> =
+        (0..answers.len()).map(|place| change(place, &first, &Value::Null, None)).collect();
+    let spelling = ChatSpelling { tokenizer: Arc::clone(&app.model.tokenizer) };
+    AnswerChunks::new(answers, Stamp::new("chatcmpl", app), include_usage, spelling, first)
 }
 
-impl ChatStream {
-    pub(super) fn new(answers: Answers, app: &App, include_usage: bool) -> Self {
-        let mut stream = Self {
-            answers,
-            stamp: Stamp::new("chatcmpl", app),
-            tokenizer: Arc::clone(&app.model.tokenizer),
-            include_usage,
-            ready: VecDeque::new(),
-            is_over: false,
-        };
-        for place in 0..stream.answers.len() {
-            let first = json!({ "role": "assistant", "content": "" });
-            stream.chunk(place, &first, &Value::Null, None);
-        }
-        stream
-    }
+/// One choice of a chunk.
+fn change(place: usize, delta: &Value, logprobs: &Value, finish: Option<FinishReason>) -> Value {
+    json!({
+        "index": place,
+        "delta": delta,
+        "logprobs": logprobs,
+        "finish_reason": finish.map(finish_word),
+    })
+}
 
-    /// Queues a chunk with one choice.
-    fn chunk(
-        &mut self,
-        place: usize,
-        delta: &Value,
-        logprobs: &Value,
-        finish: Option<FinishReason>,
-    ) {
-        self.queue(json!([{
-            "index": place,
-            "delta": delta,
-            "logprobs": logprobs,
-            "finish_reason": finish.map(finish_word),
-        }]));
-    }
+/// Chat replies by their changes.
+pub(super) struct ChatSpelling {
+    tokenizer: Arc<Tokenizer>,
+}
 
-    fn queue(&mut self, choices: Value) {
-        let mut body = self.stamp.json("chat.completion.chunk");
-        let counts = choices.as_array().is_some_and(Vec::is_empty);
-        body.insert("choices".to_owned(), choices);
-        if self.include_usage {
-            let usage = if counts { self.answers.usage().json() } else { Value::Null };
-            body.insert("usage".to_owned(), usage);
-        }
-        self.ready.push_back(Frame::Data(body.into()));
-    }
+impl Spelling for ChatSpelling {
+    const OBJECT: &str = "chat.completion.chunk";
 
-    fn queue_piece(&mut self, place: usize, piece: Piece) {
-        let mut logprobs = piece.token.map_or(Value::Null, |token| self.logprobs_of(&token));
+    fn choices(&mut self, place: usize, piece: Piece) -> Vec<Value> {
+        let entry = piece.token.and_then(|token| chat_entry(&self.tokenizer, &token));
+        let mut logprobs = logprobs(entry.as_slice());
+        let mut choices = Vec::new();
         for event in piece.events {
             let (delta, finish) = match event {
                 Event::CallEnd { .. } => continue,
@@ -137,49 +113,14 @@ impl ChatStream {
             };
             if finish.is_some() && !logprobs.is_null() {
                 // The last chunk says why the reply is over and nothing else.
-                self.chunk(place, &json!({}), &logprobs.take(), None);
+                choices.push(change(place, &json!({}), &logprobs.take(), None));
             }
-            self.chunk(place, &delta, &logprobs.take(), finish);
+            choices.push(change(place, &delta, &logprobs.take(), finish));
         }
         if !logprobs.is_null() {
-            self.chunk(place, &json!({}), &logprobs, None);
+            choices.push(change(place, &json!({}), &logprobs, None));
         }
-    }
-
-    /// Queues what follows the last choice.
-    fn queue_end(&mut self) {
-        if self.include_usage {
-            self.queue(json!([]));
-        }
-        self.ready.push_back(Frame::Done);
-    }
-
-    fn logprobs_of(&self, token: &GeneratedToken) -> Value {
-        logprobs(chat_entry(&self.tokenizer, token).as_slice())
-    }
-}
-
-impl Chunks for ChatStream {
-    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame>> {
-        loop {
-            if let Some(frame) = self.ready.pop_front() {
-                return Poll::Ready(Some(frame));
-            }
-            if self.is_over {
-                return Poll::Ready(None);
-            }
-            match ready!(self.answers.poll_piece(context)) {
-                Some(Ok((place, piece))) => self.queue_piece(place, piece),
-                None => {
-                    self.is_over = true;
-                    self.queue_end();
-                }
-                Some(Err(failure)) => {
-                    self.is_over = true;
-                    self.ready.push_back(Frame::Data(ApiError::from(failure).json()));
-                }
-            }
-        }
+        choices
     }
 }
 

@@ -4,9 +4,7 @@
 //! whoever needs those sends ids. The reply is what the model writes, control tokens spelled out.
 //! There may be several prompts, and several replies to each.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use axum::Json;
 use axum::body::Body;
@@ -17,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::body::read_object;
 use super::chat_reply::finish_word;
+use super::chunks::{AnswerChunks, Spelling};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::logprobs::{self, CompletionLogprobs};
@@ -26,7 +25,7 @@ use super::unsupported;
 use crate::serve::answer::{Piece, TextReader};
 use crate::serve::answers::Answers;
 use crate::serve::app::{App, Submission};
-use crate::serve::sse::{self, Chunks, Frame};
+use crate::serve::sse;
 use crate::serve::stamp::Stamp;
 use crate::text::{ControlToken, Event, FinishReason, PlainStream, Tokenizer};
 
@@ -53,15 +52,15 @@ pub(in crate::serve) async fn answer(
     let request = read(fields, app.vocabulary())?;
     let replies = request.reply.replies;
     let permit = app.admit(request.prompts.len() * replies)?;
-    let (stream, include_usage) = (request.reply.stream, request.reply.include_usage);
+    let (streamed, include_usage) = (request.reply.stream, request.reply.include_usage);
     let stop = request.reply.stop.clone();
     let prepared = Arc::clone(&app);
     let (submissions, echoes) = app.blocking(move || prepare(&prepared, request)).await?;
     let max_tokens = submissions.iter().filter_map(|submission| submission.reported_limit).min();
     let answers = app.start(submissions, replies, || TextReader::plain(&stop), permit).await?;
     let starts: Vec<_> = echoes.into_iter().flat_map(|echo| vec![echo; replies]).collect();
-    let response = if stream {
-        let chunks = CompletionStream::new(answers, &starts, &app, include_usage);
+    let response = if streamed {
+        let chunks = stream(answers, &starts, &app, include_usage);
         sse::respond(chunks, app.options.ping_interval)
     } else {
         whole_reply(answers, starts, &app).await?
@@ -181,87 +180,42 @@ fn choice(
     })
 }
 
-/// The chunks of streamed completions.
-struct CompletionStream {
+/// The chunks of streamed completions; those with a start begin with it.
+fn stream(
     answers: Answers,
-    stamp: Stamp,
-    tokenizer: Arc<Tokenizer>,
+    starts: &[String],
+    app: &App,
     include_usage: bool,
-    /// Of each choice.
-    logprobs: Vec<CompletionLogprobs>,
-    ready: VecDeque<Frame>,
-    is_over: bool,
+) -> AnswerChunks<CompletionSpelling> {
+    let started = starts.iter().enumerate().filter(|(_, start)| !start.is_empty());
+    let first: Vec<_> = started.map(|(place, start)| choice(place, start, None, None)).collect();
+    let spelling = CompletionSpelling {
+        tokenizer: Arc::clone(&app.model.tokenizer),
+        logprobs: (0..answers.len()).map(|_| CompletionLogprobs::default()).collect(),
+    };
+    AnswerChunks::new(answers, Stamp::new("cmpl", app), include_usage, spelling, first)
 }
 
-impl CompletionStream {
-    fn new(answers: Answers, starts: &[String], app: &App, include_usage: bool) -> Self {
-        let mut stream = Self {
-            stamp: Stamp::new("cmpl", app),
-            tokenizer: Arc::clone(&app.model.tokenizer),
-            include_usage,
-            logprobs: (0..answers.len()).map(|_| CompletionLogprobs::default()).collect(),
-            ready: VecDeque::new(),
-            is_over: false,
-            answers,
-        };
-        for (place, start) in starts.iter().enumerate().filter(|(_, start)| !start.is_empty()) {
-            stream.queue(json!([choice(place, start, None, None)]), Value::Null);
-        }
-        stream
-    }
+/// Completions by what each chunk adds to them.
+struct CompletionSpelling {
+    tokenizer: Arc<Tokenizer>,
+    /// Of each choice.
+    logprobs: Vec<CompletionLogprobs>,
+}
 
-    fn queue(&mut self, choices: Value, usage: Value) {
-        let mut body = self.stamp.json("text_completion");
-        body.insert("choices".to_owned(), choices);
-        if self.include_usage {
-            body.insert("usage".to_owned(), usage);
-        }
-        self.ready.push_back(Frame::Data(body.into()));
-    }
+impl Spelling for CompletionSpelling {
+    const OBJECT: &str = "text_completion";
 
-    fn queue_piece(&mut self, place: usize, piece: Piece) {
+    fn choices(&mut self, place: usize, piece: Piece) -> Vec<Value> {
         if let Some(token) = &piece.token {
             self.logprobs[place].push(&self.tokenizer, token);
         }
         let mut text = String::new();
         let finish = take_text(piece, &mut text);
         let logprobs = self.logprobs[place].take();
-        if !text.is_empty() || logprobs.is_some() || finish.is_some() {
-            let choice = choice(place, &text, logprobs.as_ref(), finish);
-            self.queue(json!([choice]), Value::Null);
+        if text.is_empty() && logprobs.is_none() && finish.is_none() {
+            return Vec::new();
         }
-    }
-
-    /// Queues what follows the last choice.
-    fn queue_end(&mut self) {
-        if self.include_usage {
-            let usage = self.answers.usage().json();
-            self.queue(json!([]), usage);
-        }
-        self.ready.push_back(Frame::Done);
-    }
-}
-
-impl Chunks for CompletionStream {
-    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame>> {
-        loop {
-            if let Some(frame) = self.ready.pop_front() {
-                return Poll::Ready(Some(frame));
-            }
-            if self.is_over {
-                return Poll::Ready(None);
-            }
-            match ready!(self.answers.poll_piece(context)) {
-                Some(Ok((place, piece))) => self.queue_piece(place, piece),
-                None => {
-                    self.is_over = true;
-                    self.queue_end();
-                }
-                Some(Err(failure)) => {
-                    self.is_over = true;
-                    self.ready.push_back(Frame::Data(ApiError::from(failure).json()));
-                }
-            }
-        }
+        vec![choice(place, &text, logprobs.as_ref(), finish)]
     }
 }

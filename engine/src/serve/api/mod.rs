@@ -6,6 +6,7 @@
 mod body;
 pub(super) mod chat;
 mod chat_reply;
+mod chunks;
 pub(super) mod completions;
 pub(super) mod error;
 mod fields;
