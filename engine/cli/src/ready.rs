@@ -103,35 +103,17 @@ impl Ready {
         };
         let may_lack_pictures =
             work.pictures == Pictures::WherePossible && limits.max_pictures.is_none();
-        let build = Build {
-            config,
-            map: &map,
-            options: &options,
-            rule: limits.rule(),
-            tables: limits.tables(),
-        };
+        let build = Build::new(config, &map, &options, limits);
         match build.rehearse(&devices, limits) {
             Err(error) if options.pictures > 0 && may_lack_pictures && lacks_kernel(&error) => {
                 options.pictures = 0;
-                let build = Build {
-                    config,
-                    map: &map,
-                    options: &options,
-                    rule: limits.rule(),
-                    tables: limits.tables(),
-                };
+                let build = Build::new(config, &map, &options, limits);
                 build.rehearse(&devices, limits)?;
                 console::note(&format!("pictures are refused: {error}"));
             }
             rehearsed => rehearsed?,
         }
-        let build = Build {
-            config,
-            map: &map,
-            options: &options,
-            rule: limits.rule(),
-            tables: limits.tables(),
-        };
+        let build = Build::new(config, &map, &options, limits);
         let load = |(rank, device): (usize, &Arc<dyn Device>)| {
             let share = Share::new(rank as u64, devices.len() as u64)?;
             let mut runner = build.on(device, share, Some(&checkpoint))?;
@@ -154,7 +136,16 @@ struct Build<'a> {
     tables: Place,
 }
 
-impl Build<'_> {
+impl<'a> Build<'a> {
+    fn new(
+        config: &'a Config,
+        map: &'a [i32],
+        options: &'a EngineOptions,
+        limits: &Limits,
+    ) -> Self {
+        Self { config, map, options, rule: limits.rule(), tables: limits.tables() }
+    }
+
     /// Reads the weights of a rank, or leaves them unspecified, and plans every launch.
     fn on(
         &self,
@@ -225,13 +216,7 @@ pub(crate) fn operators(
 ) -> Result<Vec<(Op, Want)>> {
     let options = limits.options(config, (Work::ALONE.sequences, None, 0), 0)?;
     let map = vec![0; config.engram.as_ref().map_or(0, |_| config.vocab_size)];
-    let build = Build {
-        config,
-        map: &map,
-        options: &options,
-        rule: limits.rule(),
-        tables: limits.tables(),
-    };
+    let build = Build::new(config, &map, &options, limits);
     let rehearsal = Arc::new(Rehearsal::new(device.clone(), BOUNDLESS_BYTES));
     let device: Arc<dyn Device> = rehearsal.clone();
     build.on(&device, Share::WHOLE, None)?;
