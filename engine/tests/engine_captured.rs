@@ -6,58 +6,31 @@ mod engine_support;
 mod model_support;
 
 use engine_support::{Answer, answers, prompt};
-use model_support::{DEMO, demo_config, demo_map};
-use std::cell::RefCell;
+use model_support::demo::{self, Recorder};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tandem_engine::Result;
 use tandem_engine::exec::{
-    Batch, DraftBatch, DraftLists, Drafter, Engine, EngineOptions, Forward, Geometry, Network,
-    Request, Runner, Sample, Sampled, StepLists,
+    DraftLists, Drafter, Engine, EngineOptions, Forward, Geometry, Request, Runner, Sample,
+    Sampled, StepLists,
 };
-use tandem_engine::model::v41::{ModelWeights, Resident};
 use tandem_engine::sample::SamplingParameters;
-use tandem_engine::weights::{Checkpoint, Files, Share, Source};
-use tandem_hal::{Device, Enc, Place, Rule, Stream, View};
+use tandem_hal::{Device, Enc, Rule, View};
 use tandem_reference::{RefDevice, Setup, Weights};
-
-/// Knows where the logits of every step lie.
-struct Demo {
-    resident: Resident,
-    logits: RefCell<Option<View>>,
-}
-
-impl Network for Demo {
-    fn geometry(&self) -> &Geometry {
-        self.resident.geometry()
-    }
-    fn forward(&self, batch: &Batch, on: &dyn Stream) -> Result<View> {
-        let logits = self.resident.forward(batch, on)?;
-        *self.logits.borrow_mut() = Some(logits.clone());
-        Ok(logits)
-    }
-    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {
-        self.resident.draft(batch, on)
-    }
-    fn bias(&self, previous: &View, logits: &View, on: &dyn Stream) -> Result<()> {
-        self.resident.bias(previous, logits, on)
-    }
-}
 
 /// The bytes of the logits after each text.
 type Logits = HashMap<Vec<u32>, Vec<u8>>;
 
 /// Keeps the logits of every token that counted.
 struct Witness {
-    runner: Runner<Demo>,
+    runner: Runner<Recorder>,
     logits: Logits,
 }
 
 impl Witness {
     /// The first rows of the logits that the last step left.
     fn read(&self, outputs: u64) -> Vec<Vec<u8>> {
-        let last = self.runner.network().logits.borrow();
-        let last = last.as_ref().expect("steps and captures run the model");
+        let last = self.runner.network().last();
         let shape = [outputs, self.geometry().vocab];
         let rows = View::dense(last.alloc(), last.offset(), Enc::F32, &shape).unwrap();
         let bytes = self.runner.stream().read(&rows).unwrap();
@@ -122,17 +95,8 @@ fn run(how: How) -> Outcome {
         step_sizes: vec![2, 3],
         ..engine_support::options()
     };
-    let config = demo_config();
-    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
-    let source =
-        Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
-    let map = demo_map(&config);
-    let weights =
-        ModelWeights::load(device.as_ref(), &config, (map.ids(), true), &source, &mut |_| {});
-    let resident =
-        Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20).unwrap();
-    let demo = Demo { resident, logits: RefCell::default() };
-    let mut runner = Runner::new(&device, demo, &options, Rule::Block).unwrap();
+    let resident = demo::resident(device.as_ref(), true, &options);
+    let mut runner = Runner::new(&device, Recorder::new(resident), &options, Rule::Block).unwrap();
     let reserved = device.ledger().len();
     if how.captured {
         runner.capture(&options).unwrap();

@@ -4,19 +4,19 @@ mod engine_support;
 mod model_support;
 
 use engine_support::answers;
-use model_support::{DEMO, demo_config, demo_map};
+use model_support::{DEMO, demo};
 use std::sync::Arc;
 use tandem_engine::Result;
 use tandem_engine::exec::{
     DraftLists, Drafter, Engine, EngineOptions, Forward, Geometry, Request, Runner, Sample,
     Sampled, StepLists,
 };
-use tandem_engine::model::v41::{ModelWeights, Resident};
+use tandem_engine::model::v41::Resident;
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::text::Tokenizer;
 use tandem_engine::verify::GoldenFile;
-use tandem_engine::weights::{Checkpoint, Files, Share, Source};
-use tandem_hal::{Device, Place, Rule};
+use tandem_engine::weights::Files;
+use tandem_hal::{Device, Rule};
 use tandem_reference::{RefDevice, Setup};
 
 fn engine(threads: usize, draft_tokens: u64, step_tokens: u64) -> Engine<Runner<Resident>> {
@@ -40,15 +40,7 @@ fn runner(
         step_sizes: vec![2, 4],
         ..engine_support::options()
     };
-    let config = demo_config();
-    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
-    let source =
-        Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
-    let map = demo_map(&config);
-    let weights =
-        ModelWeights::load(device.as_ref(), &config, (map.ids(), true), &source, &mut |_| {});
-    let resident =
-        Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20).unwrap();
+    let resident = demo::resident(device.as_ref(), true, &options);
     let runner = Runner::new(&device, resident, &options, Rule::Block).unwrap();
     (runner, options)
 }

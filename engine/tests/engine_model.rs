@@ -3,45 +3,17 @@
 
 mod model_support;
 
+use model_support::demo::{self, Recorder};
 use model_support::live::{CacheBytes, Live};
-use model_support::{DEMO, demo_config, demo_map};
 use proptest::prelude::*;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use tandem_engine::Result;
 use tandem_engine::exec::{
-    Batch, Chunk, DraftBatch, EngineOptions, Forward, Geometry, Network, Runner, StepLists,
-    StepShape,
+    Chunk, EngineOptions, Forward, Geometry, Network, Runner, StepLists, StepShape,
 };
 use tandem_engine::kv::{PagePools, SequencePages};
-use tandem_engine::model::v41::{ModelWeights, Resident};
-use tandem_engine::weights::{Checkpoint, Files, Share, Source};
-use tandem_hal::{Device, Place, Rule, Stream, View};
+use tandem_hal::{Device, Rule};
 use tandem_reference::{RefDevice, Setup};
-
-/// Keeps the logits of the last step.
-struct Recorder {
-    resident: Resident,
-    logits: RefCell<Vec<u8>>,
-}
-
-impl Network for Recorder {
-    fn geometry(&self) -> &Geometry {
-        self.resident.geometry()
-    }
-    fn forward(&self, batch: &Batch, on: &dyn Stream) -> Result<View> {
-        let logits = self.resident.forward(batch, on)?;
-        *self.logits.borrow_mut() = on.read(&logits)?;
-        Ok(logits)
-    }
-    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {
-        self.resident.draft(batch, on)
-    }
-    fn bias(&self, previous: &View, logits: &View, on: &dyn Stream) -> Result<()> {
-        self.resident.bias(previous, logits, on)
-    }
-}
 
 /// A model with pools, without a scheduler.
 struct Machine {
@@ -83,19 +55,11 @@ impl Machine {
             biases: 0,
             seed: 0,
         };
-        let config = demo_config();
-        let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
-        let source =
-            Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
-        let map = demo_map(&config);
-        let weights =
-            ModelWeights::load(device.as_ref(), &config, (map.ids(), true), &source, &mut |_| {});
-        let resident =
-            Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20).unwrap();
-        let geometry = Geometry::of(&config);
+        let resident = demo::resident(device.as_ref(), true, &options);
+        let geometry = resident.geometry().clone();
         let pools = PagePools::new(options.pool_pages(&geometry));
-        let recorder = Recorder { resident, logits: RefCell::default() };
-        let runner = Runner::new(&device, recorder, &options, Rule::Standard).unwrap();
+        let runner =
+            Runner::new(&device, Recorder::new(resident), &options, Rule::Standard).unwrap();
         Machine { runner, geometry, pools }
     }
 
@@ -152,7 +116,7 @@ impl Machine {
         for ((at, part), step) in parts.iter().zip(open) {
             texts[*at].pages.commit(step, part.kept);
         }
-        let logits = self.runner.network().logits.borrow();
+        let logits = self.runner.stream().read(&self.runner.network().last()).unwrap();
         names
             .into_iter()
             .zip(logits.chunks(self.geometry.vocab as usize * 4).map(<[u8]>::to_vec))

@@ -5,37 +5,23 @@ mod engine_support;
 mod model_support;
 
 use engine_support::{finish, options, prompt, request};
-use model_support::{DEMO, demo_config, demo_map, null};
+use model_support::{demo, demo_config, null};
 use std::sync::Arc;
 use tandem_engine::exec::{
     Engine, EngineOptions, FinishReason, Geometry, PromptPicture, Request, Runner,
 };
-use tandem_engine::model::v41::vision_tower::{TowerWeights, picture_limits};
-use tandem_engine::model::v41::{ModelWeights, Resident};
+use tandem_engine::model::v41::Resident;
+use tandem_engine::model::v41::vision_tower::picture_limits;
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::vision::{Picture, PictureInput};
-use tandem_engine::weights::{Checkpoint, Files, Share, Source};
-use tandem_hal::{Device, Place, Rule};
+use tandem_hal::{Device, Rule};
 
 fn engine(
     device: &Arc<dyn Device>,
     (draft, rule): (bool, Rule),
     options: EngineOptions,
 ) -> Engine<Runner<Resident>> {
-    let config = demo_config();
-    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
-    let source =
-        Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
-    let map = demo_map(&config);
-    let weights =
-        ModelWeights::load(device.as_ref(), &config, (map.ids(), draft), &source, &mut |_| {})
-            .unwrap();
-    let mut resident =
-        Resident::new(device.as_ref(), &config, weights, &options, 64 << 20).unwrap();
-    if options.pictures > 0 {
-        let tower = TowerWeights::load(device.as_ref(), &config, &source, &mut |_| {}).unwrap();
-        resident = resident.with_pictures(device.as_ref(), &config, tower, &options).unwrap();
-    }
+    let resident = demo::resident(device.as_ref(), draft, &options);
     let mut runner = Runner::new(device, resident, &options, rule).unwrap();
     runner.capture(&options).unwrap();
     Engine::new(runner, options).unwrap()

@@ -4,7 +4,7 @@ mod engine_support;
 mod model_support;
 
 use engine_support::{Answer, Drafts, FakeModel, answers, finish};
-use model_support::{DEMO, demo_config, demo_map};
+use model_support::{demo, demo_config};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use tandem_engine::exec::{
     Batch, DraftBatch, DraftLists, Drafter, Engine, EngineOptions, FinishReason, Forward, Geometry,
     Network, PictureGeometry, PromptPicture, Request, Runner, Sample, Sampled, StepLists,
 };
-use tandem_engine::model::v41::vision_tower::{TowerWeights, picture_limits};
-use tandem_engine::model::v41::{ModelWeights, Resident};
+use tandem_engine::model::v41::Resident;
+use tandem_engine::model::v41::vision_tower::picture_limits;
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::verify::GoldenFile;
 use tandem_engine::vision::{DecodeLimits, Picture, PictureInput, PictureLimits};
-use tandem_engine::weights::{Checkpoint, Files, Share, Source};
+use tandem_engine::weights::Files;
 use tandem_hal::num::bf16;
-use tandem_hal::{Device, Place, Rule, Stream, View};
+use tandem_hal::{Device, Rule, Stream, View};
 use tandem_reference::{RefDevice, Setup};
 
 const GOLDENS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/goldens");
@@ -38,23 +38,16 @@ fn options() -> EngineOptions {
     }
 }
 
-fn resident(device: &Arc<dyn Device>, options: &EngineOptions) -> Resident {
-    let config = demo_config();
-    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
-    let source =
-        Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
-    let (map, device) = (demo_map(&config), device.as_ref());
-    let weights = ModelWeights::load(device, &config, (map.ids(), true), &source, &mut |_| {});
-    let tower = TowerWeights::load(device, &config, &source, &mut |_| {}).unwrap();
-    Resident::new(device, &config, weights.unwrap(), options, 64 << 20)
-        .and_then(|resident| resident.with_pictures(device, &config, tower, options))
-        .unwrap()
-}
-
 fn engine(options: EngineOptions) -> Engine<Runner<Resident>> {
     let device: Arc<dyn Device> =
         Arc::new(RefDevice::with(&Setup { threads: Some(2), ..Setup::default() }));
-    let runner = Runner::new(&device, resident(&device, &options), &options, Rule::Block).unwrap();
+    let runner = Runner::new(
+        &device,
+        demo::resident(device.as_ref(), true, &options),
+        &options,
+        Rule::Block,
+    )
+    .unwrap();
     Engine::new(runner, options).unwrap()
 }
 
@@ -150,7 +143,10 @@ const CLEAR: f32 = 0.5;
 fn a_picture_file_says_what_the_golden_rows_say() {
     let device: Arc<dyn Device> = Arc::new(RefDevice::new());
     let options = options();
-    let network = GoldenRows { resident: resident(&device, &options), cells: RefCell::default() };
+    let network = GoldenRows {
+        resident: demo::resident(device.as_ref(), true, &options),
+        cells: RefCell::default(),
+    };
     let runner = Runner::new(&device, network, &options, Rule::Block).unwrap();
     let mut from_rows = Engine::new(runner, options.clone()).unwrap();
     let mut from_file = engine(options);

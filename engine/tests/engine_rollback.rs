@@ -6,7 +6,7 @@ mod model_support;
 
 use engine_support::options;
 use model_support::live::{CacheBytes, Live};
-use model_support::{DEMO, demo_config, demo_map};
+use model_support::{demo, demo_config};
 use std::collections::HashSet;
 use std::sync::Arc;
 use tandem_engine::Result;
@@ -14,10 +14,9 @@ use tandem_engine::exec::{
     DraftLists, Drafter, Engine, EngineOptions, Forward, Geometry, Request, RequestId, Runner,
     Sample, Sampled, StepLists, What,
 };
-use tandem_engine::model::v41::{ModelWeights, Resident};
+use tandem_engine::model::v41::Resident;
 use tandem_engine::sample::{Draws, SamplingParameters};
-use tandem_engine::weights::{Checkpoint, Files, Share, Source};
-use tandem_hal::{Device, Place, Rule};
+use tandem_hal::{Device, Rule};
 use tandem_reference::{RefDevice, Setup};
 
 const WINDOW: u64 = 128;
@@ -68,15 +67,7 @@ fn engine(text: &[u32], sequences: u64, pages: u64) -> Engine<Forced> {
         context_tokens: 1024,
         ..options()
     };
-    let config = demo_config();
-    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
-    let source =
-        Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
-    let map = demo_map(&config);
-    let weights =
-        ModelWeights::load(device.as_ref(), &config, (map.ids(), true), &source, &mut |_| {});
-    let resident =
-        Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20).unwrap();
+    let resident = demo::resident(device.as_ref(), true, &options);
     let runner = Runner::new(&device, resident, &options, Rule::Block).unwrap();
     Engine::new(Forced { runner, text: text.to_vec() }, options).unwrap()
 }

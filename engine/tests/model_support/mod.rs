@@ -1,16 +1,14 @@
 //! One sequence on one device: pages in order, so an address is a position.
 #![allow(dead_code)]
 
+pub mod demo;
 pub mod live;
 
 use std::fs;
 
 use tandem_engine::exec::{Batch, DraftBatch, RatioLists, UpperRows};
-use tandem_engine::model::v41::{
-    Caches, Config, Limits, Model, ModelWeights, Pools, Recipe, Scratch,
-};
+use tandem_engine::model::v41::{Caches, Config, Limits, Model, Pools, Recipe, Scratch};
 use tandem_engine::text::{Tokenizer, VocabularyMap};
-use tandem_engine::weights::{Checkpoint, Files, Share, Source};
 use tandem_hal::null::Null;
 use tandem_hal::{
     Capabilities, Device, DeviceId, DeviceInfo, Dialect, Elem, Enc, Lane, Place, Stream, View,
@@ -89,12 +87,7 @@ impl Bench {
         (config, recipe): (&Config, &Recipe),
         limits: Limits,
     ) -> Bench {
-        let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
-        let source =
-            Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
-        let map = demo_map(config);
-        let weights =
-            ModelWeights::load(device, config, (map.ids(), true), &source, &mut |_| {}).unwrap();
+        let weights = demo::weights(device, config, true);
         let model = Model::plan(device, config, recipe, limits, weights).unwrap();
         let caches = Caches::with_formats(device, config, &recipe.formats, &limits.pools).unwrap();
         let scratch = model.scratch(device).unwrap();

@@ -4,15 +4,12 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 use tandem_engine::exec::{Engine, EngineOptions, Runner};
-use tandem_engine::model::v41::vision_tower::TowerWeights;
-use tandem_engine::model::v41::{ModelWeights, Resident};
 use tandem_engine::serve::{EngineHandle, Sequences, ServerOptions};
-use tandem_engine::weights::{Checkpoint, Files, Share, Source};
-use tandem_hal::{Device, Place, Rule};
+use tandem_hal::{Device, Rule};
 use tandem_reference::RefDevice;
 
 use crate::joined::Joined;
-use crate::model_support::{DEMO, demo_config, demo_map};
+use crate::model_support::{demo, demo_config};
 use crate::server::TestServer;
 use crate::support::{completion, ids, merge};
 
@@ -34,21 +31,11 @@ pub static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
         biases: 16,
         seed: 0,
     };
-    let config = demo_config();
-    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
-    let source =
-        Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
-    let map = demo_map(&config);
-    let weights =
-        ModelWeights::load(device.as_ref(), &config, (map.ids(), true), &source, &mut |_| {});
-    let tower = TowerWeights::load(device.as_ref(), &config, &source, &mut |_| {}).unwrap();
-    let resident = Resident::new(device.as_ref(), &config, weights.unwrap(), &options, 64 << 20)
-        .and_then(|resident| resident.with_pictures(device.as_ref(), &config, tower, &options))
-        .unwrap();
+    let resident = demo::resident(device.as_ref(), true, &options);
     let mut runner = Runner::new(&device, resident, &options, Rule::Standard).unwrap();
     runner.capture(&options).unwrap();
     let engine = Engine::new(runner, options).unwrap();
-    let sequences = Sequences::new(engine, vec![config.eos_token_id]);
+    let sequences = Sequences::new(engine, vec![demo_config().eos_token_id]);
     TestServer::around(EngineHandle::spawn(sequences).unwrap(), ServerOptions::new("demo"))
 });
 

@@ -1,0 +1,71 @@
+//! The demo checkpoint, loaded.
+
+use std::cell::RefCell;
+
+use tandem_engine::Result;
+use tandem_engine::exec::{Batch, DraftBatch, EngineOptions, Geometry, Network};
+use tandem_engine::model::v41::vision_tower::TowerWeights;
+use tandem_engine::model::v41::{Config, ModelWeights, Resident};
+use tandem_engine::weights::{Checkpoint, Files, Share, Source};
+use tandem_hal::{Device, Place, Stream, View};
+
+use super::{DEMO, demo_config, demo_map};
+
+/// The demo's weights; the draft stages' among them if `draft`.
+pub fn weights(device: &dyn Device, config: &Config, draft: bool) -> ModelWeights {
+    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
+    let map = demo_map(config);
+    let what = (map.ids(), draft);
+    ModelWeights::load(device, config, what, &source(&checkpoint), &mut |_| {}).unwrap()
+}
+
+/// The demo as an engine runs it: with the vision tower if `options` take pictures.
+pub fn resident(device: &dyn Device, draft: bool, options: &EngineOptions) -> Resident {
+    let config = demo_config();
+    let weights = weights(device, &config, draft);
+    let resident = Resident::new(device, &config, weights, options, 64 << 20).unwrap();
+    if options.pictures == 0 {
+        return resident;
+    }
+    let checkpoint = Checkpoint::open(&Files::folder(DEMO)).unwrap();
+    let tower = TowerWeights::load(device, &config, &source(&checkpoint), &mut |_| {}).unwrap();
+    resident.with_pictures(device, &config, tower, options).unwrap()
+}
+
+fn source(checkpoint: &Checkpoint) -> Source<'_> {
+    Source { checkpoint: Some(checkpoint), share: Share::WHOLE, tables: Place::Device }
+}
+
+/// Knows where the logits of every step lie.
+pub struct Recorder {
+    pub resident: Resident,
+    pub logits: RefCell<Option<View>>,
+}
+
+impl Recorder {
+    pub fn new(resident: Resident) -> Self {
+        Self { resident, logits: RefCell::default() }
+    }
+
+    /// The logits of the last step.
+    pub fn last(&self) -> View {
+        self.logits.borrow().clone().expect("steps and captures run the model")
+    }
+}
+
+impl Network for Recorder {
+    fn geometry(&self) -> &Geometry {
+        self.resident.geometry()
+    }
+    fn forward(&self, batch: &Batch, on: &dyn Stream) -> Result<View> {
+        let logits = self.resident.forward(batch, on)?;
+        *self.logits.borrow_mut() = Some(logits.clone());
+        Ok(logits)
+    }
+    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {
+        self.resident.draft(batch, on)
+    }
+    fn bias(&self, previous: &View, logits: &View, on: &dyn Stream) -> Result<()> {
+        self.resident.bias(previous, logits, on)
+    }
+}
