@@ -26,6 +26,7 @@ mod elem;
 mod error;
 mod fingerprint;
 mod ledger;
+mod library;
 pub mod null;
 pub mod num;
 mod op;
@@ -47,6 +48,7 @@ pub use elem::{Elem, Enc};
 pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
 pub use ledger::{Ledger, LedgerLine};
+pub use library::find_library;
 pub use line::Line;
 pub use op::{
     Class, Cost, Dim, Dir, Domain, Extents, Facts, IndexBound, IoSet, Operand, Operator, SYMS,

@@ -1,6 +1,6 @@
-//! Where the driver's library is. Looking for it loads nothing, so nothing in it can fail here.
+//! Where the driver's library is.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The driver's library.
 pub(crate) const LIBRARY: &str = "libamdhip64.so";
@@ -15,38 +15,7 @@ const FOLDERS: &[&str] = &[
     "/run/opengl-driver/lib",
 ];
 
-/// The first file of that name on the loader's path or in the usual folders.
+/// The library, if it is where drivers are.
 pub(crate) fn find() -> Option<PathBuf> {
-    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let usual = FOLDERS.iter().map(PathBuf::from);
-    find_in(std::env::split_paths(&path).chain(usual))
-}
-
-fn find_in(folders: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
-    // An empty entry of the path means the working folder to the loader; a driver is not there.
-    folders
-        .filter(|folder| folder != Path::new(""))
-        .map(|folder| folder.join(LIBRARY))
-        .find(|file| file.is_file())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_folder_with_the_file_counts() {
-        let folder = std::env::temp_dir().join(format!("tandem-rocm-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("second")).unwrap();
-        let file = folder.join("second").join(LIBRARY);
-        std::fs::write(&file, b"").unwrap();
-        let folders = ["", "first", "second"].map(|name| match name {
-            "" => PathBuf::new(),
-            name => folder.join(name),
-        });
-        let found = find_in(folders.clone().into_iter());
-        assert_eq!(found.as_deref(), Some(file.as_path()));
-        assert_eq!(find_in(folders.into_iter().take(2)), None);
-        std::fs::remove_dir_all(folder).unwrap();
-    }
+    tandem_hal::find_library(LIBRARY, FOLDERS)
 }
