@@ -1,9 +1,8 @@
 //! The list of faults.
 
-use super::{conduct, values, wrapper::Wrap};
+use super::{conduct, launch::Launch, values, wrapper::Wrap};
 use crate::conformance::property::Property;
-use tandem_hal::{Op, Result};
-use tandem_reference::{Arithmetic, Slots, Trespass};
+use tandem_hal::Result;
 
 /// How a fault gets in.
 #[derive(Clone, Copy)]
@@ -14,10 +13,8 @@ pub enum Plant {
     Wrap(Wrap),
 }
 
-/// Advice around the arithmetic of one operator: descriptor, operands, scratch, what may be
-/// trespassed, and the arithmetic.
-pub type Advice =
-    fn(&Op, &mut Slots<'_>, &mut [u8], &mut Trespass, &mut Arithmetic<'_>) -> Result<()>;
+/// What one operator does instead of its arithmetic.
+pub type Advice = fn(&mut Launch<'_, '_, '_>) -> Result<()>;
 
 /// A fault in one operator.
 #[derive(Clone, Copy)]

@@ -5,8 +5,8 @@
 
 pub mod conduct;
 pub mod fault;
+pub mod launch;
 pub mod provider;
-pub mod slots;
 pub mod trial;
 pub mod values;
 pub mod wrapper;

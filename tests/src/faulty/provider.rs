@@ -2,6 +2,7 @@
 
 use super::{
     fault::{Fault, Plant},
+    launch::Launch,
     wrapper::Wrapped,
 };
 use std::sync::Arc;
@@ -22,7 +23,7 @@ impl Faulty {
             Plant::Around(advice) => {
                 let planted: Arc<Around> = Arc::new(move |op, slots, scratch, beyond, run| {
                     if op.id() == fault.op {
-                        advice(op, slots, scratch, beyond, run)
+                        advice(&mut Launch { op, slots, scratch, beyond, arithmetic: run })
                     } else {
                         run(slots)
                     }

@@ -1,55 +1,34 @@
 //! Faults in what is computed.
 
-use super::slots::{
-    Beyond, Run, Scratch, input, output, reals, rows, touch, with_bytes, with_ints, with_reals,
-};
+use super::launch::{Launch, reals, rows};
 use tandem_hal::{Enc, Op, Result};
-use tandem_reference::Slots;
 
 fn bf16_at(bytes: &[u8], i: usize) -> u16 {
     u16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]])
 }
 
-pub(super) fn element_wrong(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    run(s)?;
-    touch(op, s, "y", 0x40);
+pub(super) fn element_wrong(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.run()?;
+    launch.touch("y", 0x40);
     Ok(())
 }
 
-pub(super) fn scale_off_by_one(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    run(s)?;
-    if let Some(scale) = output(op, s, "y").bytes_mut().1.first_mut() {
+pub(super) fn scale_off_by_one(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.run()?;
+    if let Some(scale) = launch.output("y").bytes_mut().1.first_mut() {
         *scale = scale.wrapping_add(1);
     }
     Ok(())
 }
 
-pub(super) fn truncation(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    run(s)?;
+pub(super) fn truncation(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.run()?;
     let sums: Vec<Vec<f32>> = {
-        let (routed, shared) = (input(op, s, "routed"), input(op, s, "shared"));
+        let (routed, shared) = (launch.input("routed"), launch.input("shared"));
         let row = |r| routed.row(r).iter().zip(shared.row(r).iter()).map(|(a, b)| a + b).collect();
         (0..routed.rows()).map(row).collect()
     };
-    rows(output(op, s, "y"), |r, bytes| {
+    rows(launch.output("y"), |r, bytes| {
         for (to, sum) in bytes.as_chunks_mut::<2>().0.iter_mut().zip(&sums[r]) {
             *to = ((sum.to_bits() >> 16) as u16).to_le_bytes();
         }
@@ -57,15 +36,9 @@ pub(super) fn truncation(
     Ok(())
 }
 
-pub(super) fn tie_upward(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    let cols = input(op, s, "scores").cols().max(1);
-    with_bytes(op, s, "scores", run, |codes, _| {
+pub(super) fn tie_upward(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    let cols = launch.input("scores").cols().max(1);
+    launch.with_bytes("scores", |codes, _| {
         for (i, word) in codes.as_chunks_mut::<4>().0.iter_mut().enumerate() {
             let x = f32::from_le_bytes(*word);
             // So little that it decides between equals only.
@@ -74,50 +47,26 @@ pub(super) fn tie_upward(
     })
 }
 
-pub(super) fn mask_off_by_one(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_ints(op, s, "visible", run, |n| n.saturating_add(1))
+pub(super) fn mask_off_by_one(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_ints("visible", |n| n.saturating_add(1))
 }
 
-pub(super) fn sink_scaled(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_reals(op, s, "sink", run, |x| x * 0.1)
+pub(super) fn sink_scaled(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_reals("sink", |x| x * 0.1)
 }
 
-pub(super) fn second_list_ignored(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_ints(op, s, "selected_at", run, |_| -1)
+pub(super) fn second_list_ignored(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_ints("selected_at", |_| -1)
 }
 
-pub(super) fn bias_in_weight(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    run(s)?;
-    let bias = input(op, s, "bias").row(0).into_owned();
+pub(super) fn bias_in_weight(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.run()?;
+    let bias = launch.input("bias").row(0).into_owned();
     let chosen: Vec<Vec<i32>> = {
-        let experts = output(op, s, "expert").read();
+        let experts = launch.output("expert").read();
         (0..experts.rows()).map(|r| experts.ints(r)).collect()
     };
-    rows(output(op, s, "weight"), |r, bytes| {
+    rows(launch.output("weight"), |r, bytes| {
         for (word, expert) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(&chosen[r]) {
             let more = usize::try_from(*expert).ok().and_then(|e| bias.get(e)).unwrap_or(&0.0);
             *word = (f32::from_le_bytes(*word) + more).to_le_bytes();
@@ -126,67 +75,31 @@ pub(super) fn bias_in_weight(
     Ok(())
 }
 
-pub(super) fn factor_twice(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    run(s)?;
-    rows(output(op, s, "weight"), |_, bytes| reals(Enc::F32, bytes, |x| x * 1.5));
+pub(super) fn factor_twice(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.run()?;
+    rows(launch.output("weight"), |_, bytes| reals(Enc::F32, bytes, |x| x * 1.5));
     Ok(())
 }
 
-pub(super) fn expert_shifted(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_ints(op, s, "expert", run, |e| if e > 0 { e - 1 } else { e })
+pub(super) fn expert_shifted(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_ints("expert", |e| if e > 0 { e - 1 } else { e })
 }
 
-pub(super) fn position_off_by_one(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_ints(op, s, "position", run, |p| if p < 0 { p } else { p.saturating_add(1) })
+pub(super) fn position_off_by_one(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_ints("position", |p| if p < 0 { p } else { p.saturating_add(1) })
 }
 
-pub(super) fn store_off_by_one(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_ints(op, s, "at", run, |at| if at < 0 { at } else { at.saturating_add(1) })
+pub(super) fn store_off_by_one(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_ints("at", |at| if at < 0 { at } else { at.saturating_add(1) })
 }
 
-pub(super) fn hole_is_page_zero(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_ints(op, s, "table", run, |page| page.max(0))
+pub(super) fn hole_is_page_zero(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_ints("table", |page| page.max(0))
 }
 
-pub(super) fn comb_transposed(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    let n = input(op, s, "comb").cols();
-    with_bytes(op, s, "comb", run, |codes, _| {
+pub(super) fn comb_transposed(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    let n = launch.input("comb").cols();
+    launch.with_bytes("comb", |codes, _| {
         for matrix in codes.as_chunks_mut::<4>().0.chunks_mut(n * n) {
             let from = matrix.to_vec();
             for (i, word) in matrix.iter_mut().enumerate() {
@@ -196,45 +109,21 @@ pub(super) fn comb_transposed(
     })
 }
 
-pub(super) fn mean_is_sum(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_reals(op, s, "streams", run, |x| x * 4.0)
+pub(super) fn mean_is_sum(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_reals("streams", |x| x * 4.0)
 }
 
-pub(super) fn mask_ignored(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_ints(op, s, "masked", run, |_| 0)
+pub(super) fn mask_ignored(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_ints("masked", |_| 0)
 }
 
-pub(super) fn none_is_row_zero(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_ints(op, s, "row", run, |row| row.max(0))
+pub(super) fn none_is_row_zero(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_ints("row", |row| row.max(0))
 }
 
-pub(super) fn one_draft_more(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    run(s)?;
-    rows(output(op, s, "accepted"), |_, bytes| {
+pub(super) fn one_draft_more(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.run()?;
+    rows(launch.output("accepted"), |_, bytes| {
         for word in bytes.as_chunks_mut::<4>().0 {
             *word = (i32::from_le_bytes(*word) + 1).to_le_bytes();
         }
@@ -242,37 +131,19 @@ pub(super) fn one_draft_more(
     Ok(())
 }
 
-pub(super) fn temperature_ignored(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_reals(op, s, "temperature", run, |_| 1.0)
+pub(super) fn temperature_ignored(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_reals("temperature", |_| 1.0)
 }
 
-pub(super) fn query_scaled(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    with_reals(op, s, "q", run, |x| x * 2.0)
+pub(super) fn query_scaled(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    launch.with_reals("q", |x| x * 2.0)
 }
 
-pub(super) fn position_major(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
-    let Op::Unfold(unfold) = op else { return run(s) };
+pub(super) fn position_major(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
+    let Op::Unfold(unfold) = launch.op else { return launch.run() };
     let patches = (unfold.side * unfold.side) as usize;
-    run(s)?;
-    rows(output(op, s, "y"), |_, bytes| {
+    launch.run()?;
+    rows(launch.output("y"), |_, bytes| {
         let from: Vec<u16> = (0..bytes.len() / 2).map(|i| bf16_at(bytes, i)).collect();
         let width = from.len() / patches;
         for (i, to) in bytes.as_chunks_mut::<2>().0.iter_mut().enumerate() {
@@ -282,20 +153,14 @@ pub(super) fn position_major(
     Ok(())
 }
 
-pub(super) fn rank_lost(
-    op: &Op,
-    s: &mut Slots<'_>,
-    _: Scratch<'_>,
-    _: Beyond<'_>,
-    run: Run<'_, '_>,
-) -> Result<()> {
+pub(super) fn rank_lost(launch: &mut Launch<'_, '_, '_>) -> Result<()> {
     // As if the ranks after the first had posted nothing.
     let own: Vec<Vec<f32>> = {
-        let x = input(op, s, "x");
+        let x = launch.input("x");
         (0..x.rows()).map(|r| x.row(r).into_owned()).collect()
     };
-    run(s)?;
-    rows(output(op, s, "y"), |r, bytes| {
+    launch.run()?;
+    rows(launch.output("y"), |r, bytes| {
         for (word, x) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(&own[r]) {
             *word = x.to_le_bytes();
         }
