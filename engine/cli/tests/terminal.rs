@@ -13,7 +13,8 @@ struct Terminal {
 impl Terminal {
     /// Begins one; `None` where no program can provide a terminal.
     fn chat(arguments: &str) -> Option<Self> {
-        let command = format!("{} chat {arguments}", env!("CARGO_BIN_EXE_tandem"));
+        // In place of the shell, which otherwise may take Ctrl-C for itself as well and end with 130.
+        let command = format!("exec {} chat {arguments}", env!("CARGO_BIN_EXE_tandem"));
         let program = Command::new("script")
             .args(["--quiet", "--return", "--flush", "--command", &command, "/dev/null"])
             .env("TERM", "xterm")
