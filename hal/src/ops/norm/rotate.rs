@@ -91,6 +91,37 @@ impl Operator for Rotate {
     }
 }
 
+impl Rotate {
+    /// The frequency of every pair, by the rule of the [page](self): what backends hand to kernels.
+    #[must_use]
+    pub fn frequencies(&self) -> Vec<f32> {
+        let (pairs, base) = (self.rotary / 2, f64::from(self.base.value()));
+        let plain = |i: u64| 1.0 / libm::pow(base, (2 * i) as f64 / self.rotary as f64) as f32;
+        let Some(yarn) = &self.yarn else { return (0..pairs).map(plain).collect() };
+        let (low, high) = yarn.ramp_ends(self.rotary, base);
+        let interpolated = |i: u64| {
+            let ramp = ((i as f32 - low) / (high - low).max(1e-3)).clamp(0.0, 1.0);
+            let f = plain(i);
+            f / yarn.factor.value() * ramp + f * (1.0 - ramp)
+        };
+        (0..pairs).map(interpolated).collect()
+    }
+}
+
+impl Yarn {
+    /// Pairs between which the interpolation sets in.
+    fn ramp_ends(&self, rotary: u64, base: f64) -> (f32, f32) {
+        let rotary = rotary as f64;
+        let corr = |beta: Real| {
+            let turns =
+                self.original as f64 / (2.0 * std::f64::consts::PI * f64::from(beta.value()));
+            rotary * libm::log(turns) / (2.0 * libm::log(base))
+        };
+        let (low, high) = (corr(self.beta_fast).floor(), corr(self.beta_slow).ceil());
+        (low.max(0.0) as f32, high.min(rotary - 1.0) as f32)
+    }
+}
+
 /// The softmax factor that earlier models of the family multiply in twice when YaRN stretches
 /// their context by `factor`: `0.1 scale ln(factor) + 1`, and 1 for factors up to 1. V4.1 has none.
 pub fn mscale(factor: f64, scale: f64) -> f64 {

@@ -53,3 +53,12 @@ impl Operator for RotateHalves {
         }
     }
 }
+
+impl RotateHalves {
+    /// `f_k` for every k, by the rule of the [page](self): what backends hand to kernels.
+    #[must_use]
+    pub fn frequencies(&self) -> Vec<f32> {
+        let (base, half) = (f64::from(self.base.value()), self.head_dim as f64 / 2.0);
+        (0..self.head_dim / 4).map(|k| libm::pow(base, -2.0 * k as f64 / half) as f32).collect()
+    }
+}

@@ -22,7 +22,7 @@ impl Rotation {
     pub(crate) fn of(d: &Rotate) -> Rotation {
         // Larger groups than positions exist put every token at 0.
         let group = i32::try_from(d.group).unwrap_or(i32::MAX);
-        Rotation { frequencies: frequencies(d), inverse: d.inverse, group }
+        Rotation { frequencies: d.frequencies(), inverse: d.inverse, group }
     }
 
     /// The turn of every pair at `position`; none for padding rows.
@@ -38,31 +38,6 @@ impl Rotation {
         };
         Some(self.frequencies.iter().map(turn).collect())
     }
-}
-
-/// Frequency of every pair: the f32 reciprocal of the power rounded to f32; YaRN in f32 steps.
-pub(crate) fn frequencies(d: &Rotate) -> Vec<f32> {
-    let (pairs, base) = (d.rotary / 2, f64::from(d.base.value()));
-    let plain = |i: u64| 1.0 / libm::pow(base, (2 * i) as f64 / d.rotary as f64) as f32;
-    let Some(yarn) = &d.yarn else { return (0..pairs).map(plain).collect() };
-    let (low, high) = ramp_ends(d.rotary, base, yarn);
-    let interpolated = |i: u64| {
-        let ramp = ((i as f32 - low) / (high - low).max(1e-3)).clamp(0.0, 1.0);
-        let f = plain(i);
-        f / yarn.factor.value() * ramp + f * (1.0 - ramp)
-    };
-    (0..pairs).map(interpolated).collect()
-}
-
-/// Pairs between which the interpolation sets in.
-fn ramp_ends(rotary: u64, base: f64, yarn: &Yarn) -> (f32, f32) {
-    let rotary = rotary as f64;
-    let corr = |beta: Real| {
-        let turns = yarn.original as f64 / (2.0 * std::f64::consts::PI * f64::from(beta.value()));
-        rotary * libm::log(turns) / (2.0 * libm::log(base))
-    };
-    let (low, high) = (corr(yarn.beta_fast).floor(), corr(yarn.beta_slow).ceil());
-    (low.max(0.0) as f32, high.min(rotary - 1.0) as f32)
 }
 
 /// Rotates one head's values, whose last dims pair up with `turns`; before the rounding.

@@ -1,6 +1,6 @@
 //! Worked cases of norms and rotations.
 
-use super::rotate::{Rotation, frequencies, queries};
+use super::rotate::{Rotation, queries};
 use crate::Card;
 use crate::buffer::{Buffer, alone, edges_agree};
 use tandem_hal::num::bf16;
@@ -135,7 +135,7 @@ fn frequencies_are_the_published_tables() {
     let off: [&[usize]; 2] = [&[5, 27], &[3, 6, 10, 14, 23, 28]];
     for (table, long, off) in [(PLAIN, false, off[0]), (YARN, true, off[1])] {
         let published = table.split_whitespace().map(|f| f.parse::<f32>().expect("a number"));
-        let ours = frequencies(&key(long));
+        let ours = key(long).frequencies();
         assert_eq!(ours.len(), 32);
         for (i, (a, b)) in ours.iter().zip(published).enumerate() {
             let apart = a.to_bits().abs_diff(b.to_bits());
@@ -148,7 +148,7 @@ fn frequencies_are_the_published_tables() {
 #[test]
 fn c033_two_tables_chosen_by_the_layer() {
     let digits = |x: f32, n: usize| format!("{x:.0$e}", n - 1);
-    let (plain, long) = (frequencies(&key(false)), frequencies(&key(true)));
+    let (plain, long) = (key(false).frequencies(), key(true).frequencies());
     assert_eq!((plain[0], long[0]), (1.0, 1.0));
     assert_eq!(digits(plain[15], 7), "1.333521e-2");
     // The case shows the exact power; the nearest f32 already differs in the digit shown last.
@@ -158,7 +158,7 @@ fn c033_two_tables_chosen_by_the_layer() {
     assert_eq!(digits(long[31], 7), "5.680529e-7");
     assert_eq!(digits(1000.0 * long[15], 7), "3.635539e0");
     // Pairs up to 15 keep their frequency, those from 25 on are divided whole.
-    let uninterpolated = frequencies(&Rotate { yarn: None, ..key(true) });
+    let uninterpolated = Rotate { yarn: None, ..key(true) }.frequencies();
     assert_eq!(long[..=15], uninterpolated[..=15]);
     assert!((25..32).all(|i| long[i] == uninterpolated[i] / 16.0));
     assert!(long[16] < uninterpolated[16] && long[24] > uninterpolated[24] / 16.0);
@@ -184,7 +184,7 @@ fn the_angle_is_one_f32_product() {
     let d = key(true);
     let t = 1_048_575;
     let turns = Rotation::of(&d).turns(t).expect("not a padding row");
-    for (f, [cos, sin]) in frequencies(&d).iter().zip(turns) {
+    for (f, [cos, sin]) in d.frequencies().iter().zip(turns) {
         let angle = f64::from(t as f32 * f);
         assert_eq!((cos, sin), (libm::cos(angle) as f32, libm::sin(angle) as f32));
     }

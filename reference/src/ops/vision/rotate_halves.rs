@@ -3,12 +3,6 @@
 use crate::{Card, Choices, Context, Host, Tolerance};
 use tandem_hal::{Extents, Real, Result, RotateHalves, RotateHalvesIo, Sym};
 
-/// `f_k = base^(-2k / (head_dim / 2))`, k below a quarter of the head, rounded to f32.
-pub(super) fn frequencies(d: &RotateHalves) -> Vec<f32> {
-    let (base, half) = (f64::from(d.base.value()), d.head_dim as f64 / 2.0);
-    (0..d.head_dim / 4).map(|k| libm::pow(base, -2.0 * k as f64 / half) as f32).collect()
-}
-
 /// Angles of a patch: those of its row, then those of its column.
 pub(super) fn angles(frequencies: &[f32], row: i32, column: i32) -> Vec<f32> {
     let of = |position: i32| frequencies.iter().map(move |f| position as f32 * f);
@@ -48,7 +42,7 @@ fn case(heads: u64, head_dim: u64, tokens: u64) -> (RotateHalves, Extents) {
 impl Card for RotateHalves {
     fn compute(&self, io: Host<'_, Self>, _context: &Context<'_>) -> Result<()> {
         let RotateHalvesIo { mut x, row, column } = io;
-        let (frequencies, head_dim) = (frequencies(self), self.head_dim as usize);
+        let (frequencies, head_dim) = (self.frequencies(), self.head_dim as usize);
         for t in 0..x.rows() {
             let old = x.read().row(t).into_owned();
             let (r, c) = (row.int(0, t), column.int(0, t));

@@ -18,7 +18,7 @@ fn rounded(shape: &[u64], values: &[f32]) -> Buffer {
 #[test]
 fn the_frequencies_of_the_tower() {
     let d = RotateHalves { heads: 16, head_dim: 64, base: Real::new(10_000.0) };
-    let f = rotate_halves::frequencies(&d);
+    let f = d.frequencies();
     assert_eq!(f.len(), 16);
     let want = [1.0, 0.56234133, 0.31622776, 0.17782794, 0.1, 0.05623413];
     for (f, want) in f.iter().zip(want).chain([(&f[15], 1.7782794e-4)]) {
@@ -29,7 +29,7 @@ fn the_frequencies_of_the_tower() {
 #[test]
 fn angles_are_those_of_the_row_then_of_the_column() {
     let d = RotateHalves { heads: 2, head_dim: 8, base: Real::new(10_000.0) };
-    let angles = rotate_halves::angles(&rotate_halves::frequencies(&d), 2, 3);
+    let angles = rotate_halves::angles(&d.frequencies(), 2, 3);
     let close = angles.iter().zip([2.0, 0.02, 3.0, 0.03]).all(|(a, w)| (a - w).abs() < 1e-8);
     assert!(close && angles.len() == 4, "{angles:?}");
 }
