@@ -32,7 +32,7 @@ struct Fiber {
 
 std::vector<std::unique_ptr<Fiber>> fibers;
 std::vector<Meeting> warps;
-std::vector<double> shuffled;
+std::vector<std::uint64_t> shuffled;
 Meeting block;
 ucontext_t scheduler;
 Fiber *running = nullptr;
@@ -104,14 +104,25 @@ bool run_block(unsigned threads, std::uint64_t &random) {
 
 void block_barrier() { meet(block); }
 
-double shuffle_down(double value, unsigned step) {
+std::uint64_t shuffle_down(std::uint64_t word, unsigned step) {
     unsigned self = number(), lane = self % LANES;
-    shuffled[self] = value;
+    shuffled[self] = word;
     meet(warps[self / LANES]);
-    double got = lane + step < LANES ? shuffled[self + step] : value;
+    std::uint64_t got = lane + step < LANES ? shuffled[self + step] : word;
     // Nobody writes anew before all have read.
     meet(warps[self / LANES]);
     return got;
+}
+
+unsigned ballot(bool mine) {
+    unsigned self = number(), first = self / LANES * LANES, votes = 0;
+    shuffled[self] = mine;
+    meet(warps[self / LANES]);
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        if (first + lane < shuffled.size() && shuffled[first + lane]) votes |= 1u << lane;
+    }
+    meet(warps[self / LANES]);
+    return votes;
 }
 
 Outcome launch(const Kernel &which, Dim3 grid, Dim3 extent, void **values, std::uint64_t seed) {

@@ -2,8 +2,8 @@
 
 use crate::{driver::ViewArgument, launcher::Launcher};
 use tandem_hal::{
-    Candidate, DeviceInfo, Dir, IoSet, Needs, Numerics, Op, Operator, Rank, Result, Row, Slot,
-    Want, candidates, dispatch,
+    Candidate, DeviceInfo, Dir, Error, IoSet, Needs, Numerics, Op, Operator, Rank, Result, Row,
+    STEPS, Slot, Want, candidates, dispatch,
 };
 
 /// Targets that every portable kernel is compiled for.
@@ -17,7 +17,7 @@ pub(crate) struct Launch<D: Operator> {
     /// The image with its kernels.
     pub(crate) image: &'static str,
     /// Operands that passed the operand check, to launches.
-    pub(crate) run: fn(&D, &Arguments<D>, &Launcher<'_>) -> Result<()>,
+    pub(crate) run: Run<D>,
 }
 
 /// An operator of this backend.
@@ -48,18 +48,39 @@ pub(crate) fn launch<D: Rows>(
 /// What a row takes.
 type Accepts<D> = fn(&D, &DeviceInfo) -> std::result::Result<(), &'static str>;
 
+/// What launches a row's kernels.
+type Run<D> = fn(&D, &Arguments<D>, &Launcher<'_>) -> Result<()>;
+
 /// A plain kernel for every size, whose rows of data never see each other.
 pub(crate) const fn portable<D: Operator>(
     image: &'static str,
-    run: fn(&D, &Arguments<D>, &Launcher<'_>) -> Result<()>,
+    run: Run<D>,
     accepts: Accepts<D>,
+) -> Row<D, Launch<D>> {
+    plain(image, run, accepts, "portable")
+}
+
+/// As [`portable`], of a fused operator: the bits are those of its portable steps.
+pub(crate) const fn fused<D: Operator>(
+    image: &'static str,
+    run: Run<D>,
+    accepts: Accepts<D>,
+) -> Row<D, Launch<D>> {
+    plain(image, run, accepts, STEPS)
+}
+
+const fn plain<D: Operator>(
+    image: &'static str,
+    run: Run<D>,
+    accepts: Accepts<D>,
+    bits: &'static str,
 ) -> Row<D, Launch<D>> {
     Row {
         name: "portable",
         arch: ALL,
         rank: Rank::Portable,
         numerics: Numerics::RowInvariant,
-        bits: "portable",
+        bits,
         tokens: 0..=u64::MAX,
         accepts,
         needs: |_, _| Needs { workspace_bytes: 0 },
@@ -70,6 +91,11 @@ pub(crate) const fn portable<D: Operator>(
 /// Takes every descriptor.
 pub(crate) fn any<D>(_: &D, _: &DeviceInfo) -> std::result::Result<(), &'static str> {
     Ok(())
+}
+
+/// What a row says of a descriptor that it does not accept.
+pub(crate) fn refused<D: Operator>(why: &'static str) -> Error {
+    Error::Unsupported { op: D::ID.into(), reason: why.into() }
 }
 
 /// Whether the conformance run of a row on a board is on record. None is yet, so that only portable rows

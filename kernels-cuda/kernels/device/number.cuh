@@ -45,10 +45,23 @@ constexpr u32 NAN_BITS = 0x7FC00000u;
 DEVICE bool is_nan(float x) { return magnitude_of(x) > INFINITE; }
 DEVICE bool is_finite(float x) { return magnitude_of(x) < INFINITE; }
 
-// Correctly rounded quotient. The compiler may not turn it into a product with a reciprocal.
+// A result: rounded once from f64, any NaN to the one quiet NaN.
+DEVICE float f32_result(double x) { return x == x ? (float)x : float_of(NAN_BITS); }
+
+// Correctly rounded quotient. In f64 and in line: the compiler's own ends in a call, around which registers spill.
+// Two steps bring the reciprocal to f64 and the remainder corrects the quotient, whose last error is far below the
+// distance that a quotient of two f32 keeps from the middle of two results unless it is one.
 DEVICE float quotient(float x, float y) {
 #ifdef __CUDACC__
-    return __fdiv_rn(x, y);
+    double r, wide = y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(wide));
+    // The steps would make NaN of what is already right.
+    if (!is_finite(x) || !is_finite(y) || y == 0) return (float)((double)x * r);
+    double error = fma(-wide, r, 1.0);
+    r = fma(r, fma(error, error, error), r);
+    r = fma(r, fma(-wide, r, 1.0), r);
+    double q = (double)x * r;
+    return (float)fma(fma(-wide, q, (double)x), r, q);
 #else
     return x / y;
 #endif

@@ -7,8 +7,10 @@
 // The scale rules of device/block.cuh by number; the host names the same ones.
 enum Rule : u32 { FP8_UE8M0 = 0, MXFP4_UE8M0 = 1, NVFP4_E4M3 = 2, FP8_F32 = 3 };
 
+// Whether a byte holds two codes.
+DEVICE bool is_packed(u32 rule) { return rule == MXFP4_UE8M0 || rule == NVFP4_E4M3; }
 // Bytes of `count` codes.
-DEVICE u64 code_bytes(u32 rule, u64 count) { return rule == MXFP4_UE8M0 || rule == NVFP4_E4M3 ? count / 2 : count; }
+DEVICE u64 code_bytes(u32 rule, u64 count) { return is_packed(rule) ? count / 2 : count; }
 // Bytes of a scale.
 DEVICE u64 scale_bytes(u32 rule) { return rule == FP8_F32 ? 4 : 1; }
 
@@ -28,17 +30,17 @@ DEVICE float store_scale(u32 rule, float amax, u8 *scale) {
 }
 
 // `value(i)` is element i of `count`; a packed rule takes an even count.
-template <typename Value> DEVICE void quantise(u32 rule, const Value &value, u64 count, u8 *codes, u8 *scale) {
+template <typename Value> DEVICE void quantise(u32 rule, const Value &value, u32 count, u8 *codes, u8 *scale) {
     u32 amax = 0;
-    for (u64 i = 0; i < count; i++) {
+    for (u32 i = 0; i < count; i++) {
         u32 bits = magnitude_of(value(i));
         amax = bits > amax ? bits : amax;
     }
     float divisor = store_scale(rule, float_of(amax), scale);
-    bool packed = rule == MXFP4_UE8M0 || rule == NVFP4_E4M3;
+    bool packed = is_packed(rule);
     u8 even = 0;
     // One division for all rules: each copy of it costs registers.
-    for (u64 i = 0; i < count; i++) {
+    for (u32 i = 0; i < count; i++) {
         float unit = quotient(value(i), divisor);
         if (!packed) {
             codes[i] = e4m3_from_f32(unit);

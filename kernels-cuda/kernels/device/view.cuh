@@ -16,3 +16,8 @@ template <typename T> DEVICE T *row_of(const View &view, u64 row) { return (T *)
 template <typename T> DEVICE void store_bytes(u8 *to, T value) {
     for (int i = 0; i < (int)sizeof(T); i++) to[i] = (u8)(value >> 8 * i);
 }
+template <typename T> DEVICE T load_bytes(const u8 *from) {
+    T value = 0;
+    for (int i = 0; i < (int)sizeof(T); i++) value |= (T)((T)from[i] << 8 * i);
+    return value;
+}

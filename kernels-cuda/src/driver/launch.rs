@@ -87,6 +87,29 @@ pub struct ViewArgument {
     pub stride: u64,
 }
 
+/// How a cache's entries lie and what they hold: `Entry` of the device headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct EntryArgument {
+    /// Arrangement, and rule of its scales.
+    pub form: u32,
+    /// See `form`.
+    pub rule: u32,
+    /// Elements under a scale.
+    pub block: u64,
+    /// Elements.
+    pub width: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Entries of a page.
+    pub page_entries: u64,
+    /// Entries of the cache.
+    pub entries: u64,
+}
+
+/// Numbers that a launch's rows share: `Frequencies` of the device headers.
+pub type TableArgument = [f32; 256];
+
 /// One argument of a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument<'a> {
@@ -100,6 +123,10 @@ pub enum Argument<'a> {
     I32(i32),
     /// A number.
     F32(f32),
+    /// The entries of a cache.
+    Entry(EntryArgument),
+    /// Numbers made on the host.
+    Table(&'a TableArgument),
     /// A tensor map.
     Map(&'a TensorMap),
 }
@@ -116,6 +143,8 @@ impl Argument<'_> {
             Argument::U32(value) => of(value),
             Argument::I32(value) => of(value),
             Argument::F32(value) => of(value),
+            Argument::Entry(value) => of(value),
+            Argument::Table(value) => of(*value),
             Argument::Map(value) => of(*value),
         }
     }

@@ -34,7 +34,7 @@ pub use failure::{Failure, Result};
 pub use file_mapping::FileMapping;
 pub use graph::ExecutableGraph;
 pub use guard::Driver;
-pub use launch::{Argument, Shape, ViewArgument};
+pub use launch::{Argument, EntryArgument, Shape, TableArgument, ViewArgument};
 pub use module::{Function, Module};
 pub use pending::Pending;
 pub use queue::Queue;

@@ -2,6 +2,7 @@
 
 mod gemm;
 mod kv;
+mod mhc;
 mod norm;
 mod prelude;
 mod quant;

@@ -1,8 +1,8 @@
 //! What every file of rows uses.
 
 pub(super) use crate::{
-    driver::Argument::{F32, U32, U64, View},
+    driver::Argument::{F32, I32, Table, U32, U64, View},
     launcher::Launcher,
-    rows::{Arguments, Launch, Rows, any, portable},
+    rows::{Arguments, Launch, Rows, any, fused, portable, refused},
 };
 pub(super) use tandem_hal::{Result, Row, Sym};

@@ -16,9 +16,6 @@ macro_rules! unwritten {
 unwritten! {
     Decode Requant
     Mxfp8Linear Mxfp4Linear F32Linear GroupedLinear
-    RmsNormCast Rotate RmsNormRotate
-    MhcStart MhcMixes MhcCollapse MhcExpand MhcMean MhcCollapseNorm
-    Fetch Compress Locate NormRotateStore
     Scores TopK Candidates Select
     SparseAttention MergeAttention MlaExpanded MlaAbsorbed
     Route GateUp Swiglu Down Combine AddShared ExpertUp ExpertDown

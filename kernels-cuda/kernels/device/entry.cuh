@@ -1,0 +1,66 @@
+// Cache entries: vectors as records, codes first, then scales.
+#pragma once
+#include "quantise.cuh"
+
+// Arrangements of an entry by number; the host names the same ones.
+enum Form : u32 { SCALED = 0, ROPE = 1, BF16 = 2, F32 = 3 };
+
+// Elements of a record with rotary values that are those.
+constexpr u64 ROPE_WIDTH = 64;
+
+// How a cache's entries lie and what they hold.
+struct Entry {
+    u32 form;
+    u32 rule;
+    // Elements under a scale.
+    u64 block;
+    u64 width, bytes;
+    u64 page_entries, entries;
+};
+
+// The entry at an address; none for -1 and anything outside.
+DEVICE u8 *entry_at(const Entry &entry, const View &cache, i64 at) {
+    if (at < 0 || (u64)at >= entry.entries) return nullptr;
+    u64 place = (u64)at / entry.page_entries * cache.stride + (u64)at % entry.page_entries;
+    return cache.codes + place * entry.bytes;
+}
+
+// Where the scales begin.
+DEVICE u64 scales_of(const Entry &entry) {
+    return entry.form == ROPE ? entry.width + ROPE_WIDTH : code_bytes(entry.rule, entry.width);
+}
+
+// Value of the scale at `from`.
+DEVICE float load_scale(u32 rule, const u8 *from) {
+    if (rule == FP8_F32) return float_of(load_bytes<u32>(from));
+    return rule == NVFP4_E4M3 ? e4m3_to_f32(*from) : ue8m0_to_f32(*from);
+}
+
+// Element `i` of the vector that an entry stands for.
+DEVICE float entry_value(const Entry &entry, const u8 *from, u64 i) {
+    if (entry.form == F32) return float_of(load_bytes<u32>(from + 4 * i));
+    if (entry.form == BF16) return bf16_to_f32(load_bytes<u16>(from + 2 * i));
+    u64 coded = entry.width - ROPE_WIDTH;
+    if (entry.form == ROPE && i >= coded) return bf16_to_f32(load_bytes<u16>(from + coded + 2 * (i - coded)));
+    float scale = load_scale(entry.rule, from + scales_of(entry) + i / entry.block * scale_bytes(entry.rule));
+    if (!is_packed(entry.rule)) return e4m3_to_f32(from[i]) * scale;
+    return e2m1_to_f32((u8)(from[i / 2] >> i % 2 * 4)) * scale;
+}
+
+// Block `at` of a vector, whose element i is `value(i)`, into its entry; the last block of a record with rotary
+// values is those. A record that is not f32 takes bf16.
+template <typename Value> DEVICE void store_block(const Entry &entry, const Value &value, u64 at, u8 *to) {
+    u64 first = at * entry.block;
+    auto own = [=](u64 i) { return bf16_to_f32(bf16_from_f32(value(first + i))); };
+    if (entry.form == F32) {
+        for (u64 i = first; i < first + entry.block; i++) store_bytes(to + 4 * i, bits_of(value(i)));
+    } else if (entry.form == BF16) {
+        for (u64 i = 0; i < entry.block; i++) store_bytes(to + 2 * (first + i), bf16_from_f32(value(first + i)));
+    } else if (entry.form == ROPE && first + ROPE_WIDTH == entry.width) {
+        for (u64 i = 0; i < ROPE_WIDTH; i++) store_bytes(to + first + 2 * i, bf16_from_f32(value(first + i)));
+        for (u64 i = first + 2 * ROPE_WIDTH + at; i < entry.bytes; i++) to[i] = 0;
+    } else {
+        u8 *scale = to + scales_of(entry) + at * scale_bytes(entry.rule);
+        quantise(entry.rule, own, entry.block, to + code_bytes(entry.rule, first), scale);
+    }
+}

@@ -1,0 +1,64 @@
+//! Caches as kernels get them.
+
+use crate::{
+    driver::{Argument, EntryArgument},
+    launcher::Launcher,
+    ops::quant::Rule,
+};
+use tandem_hal::{Cache, Error, Form, Record};
+
+/// Arrangements of an entry: `Form` of the device headers.
+#[derive(Clone, Copy)]
+enum Arrangement {
+    Scaled = 0,
+    Rope = 1,
+    Bf16 = 2,
+    F32 = 3,
+}
+
+/// Arrangement, rule, and elements under a scale.
+fn arrangement(record: Record) -> Option<(Arrangement, Rule, u64)> {
+    match record.form {
+        Form::Mxfp8 => Some((Arrangement::Scaled, Rule::Fp8, 32)),
+        Form::Mxfp4 => Some((Arrangement::Scaled, Rule::Mxfp4, 32)),
+        Form::Nvfp4 => Some((Arrangement::Scaled, Rule::Nvfp4, 16)),
+        Form::Fp8 => Some((Arrangement::Scaled, Rule::Fp8F32, record.width.into())),
+        // The rotary values are a block of their own, the last one.
+        Form::Fp8Rope => Some((Arrangement::Rope, Rule::Fp8, 64)),
+        Form::Bf16 => Some((Arrangement::Bf16, Rule::Fp8, 1)),
+        Form::F32 => Some((Arrangement::F32, Rule::Fp8, 1)),
+        Form::Mxfp8Fnuz => None,
+    }
+}
+
+/// Whether kernels here have the records of a cache.
+///
+/// # Errors
+/// Why not.
+pub(in crate::ops) fn known(cache: &Cache) -> Result<(), &'static str> {
+    let known = arrangement(cache.record).map(|_| ());
+    known.ok_or("e4m3fnuz is for matrix units of another vendor")
+}
+
+/// The entries of a cache, and how many blocks each has.
+///
+/// # Errors
+/// [`Error::BadDescriptor`] for records that are not [`known`].
+pub(in crate::ops) fn entry(
+    cache: &Cache,
+    on: &Launcher<'_>,
+) -> tandem_hal::Result<(Argument<'static>, u64)> {
+    let unknown = || Error::BadDescriptor { op: "kv", why: "no rule for the record".into() };
+    let (form, rule, block) = arrangement(cache.record).ok_or_else(unknown)?;
+    let (width, page_entries) = (u64::from(cache.record.width), cache.page_entries);
+    let argument = EntryArgument {
+        form: form as u32,
+        rule: rule as u32,
+        block,
+        width,
+        bytes: cache.record.bytes(),
+        page_entries,
+        entries: on.at(cache.pages) * page_entries,
+    };
+    Ok((Argument::Entry(argument), width / block))
+}

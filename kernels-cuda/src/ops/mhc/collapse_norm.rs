@@ -1,0 +1,22 @@
+//! Rows of [`MhcCollapseNorm`].
+
+use crate::ops::prelude::*;
+use tandem_hal::MhcCollapseNorm;
+
+/// Threads of a block, as the kernel's source has it.
+const THREADS: u32 = 256;
+
+impl Rows for MhcCollapseNorm {
+    fn rows() -> &'static [Row<Self, Launch<Self>>] {
+        const { &[fused::<Self>("mhc/collapse_norm", run, any)] }
+    }
+}
+
+fn run(d: &MhcCollapseNorm, io: &Arguments<MhcCollapseNorm>, on: &Launcher<'_>) -> Result<()> {
+    let tokens = on.at(Sym::Tokens);
+    let [streams, pre, weight, y, y8] = [io.streams, io.pre, io.weight, io.y, io.y8].map(View);
+    let sizes = [U64(d.streams), U64(d.width), F32(d.eps.value()), U64(tokens)];
+    let [count, width, eps, rows] = sizes;
+    let arguments = [streams, pre, weight, y, y8, count, width, eps, rows];
+    on.rows("mhc_collapse_norm__portable", tokens, THREADS, &arguments)
+}
