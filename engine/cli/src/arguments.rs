@@ -24,7 +24,7 @@ pub(crate) struct Common {
     #[arg(short, long, global = true, value_name = "DIR|NAME")]
     pub(crate) model: Option<String>,
     /// Devices: reference, reference:0,1 (two ranks), cuda:0, rocm:all; the first backend with
-    /// devices if left out. For plan: boards, such as nvidia-h200x8
+    /// devices if left out, or the next where one lacks an operator. For plan: boards, such as nvidia-h200x8
     #[arg(long, global = true, value_name = "DEVICES")]
     pub(crate) device: Option<String>,
     /// Take this kernel row for an operator, whatever its rank; may be repeated

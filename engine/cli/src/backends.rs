@@ -9,7 +9,7 @@ use tandem_reference::{RefProvider, Setup};
 use tandem_rocm::RocmProvider;
 
 use crate::arguments::Common;
-use crate::kernels;
+use crate::{console, kernels};
 
 /// The backends, in the order in which they are asked for devices.
 pub(crate) fn providers(common: &Common) -> Vec<Box<dyn Provider>> {
@@ -27,9 +27,7 @@ pub(crate) fn open(common: &Common) -> Result<Vec<Arc<dyn Device>>> {
     let providers = providers(common);
     let options = Options { overrides: overrides(common)? };
     let Some(text) = &common.device else {
-        let first = providers.iter().find(|provider| provider.devices().is_ok());
-        let first = first.expect("the reference backend always has a device");
-        return opened(first.as_ref(), &[0], &options);
+        return first_able(&providers, &options, Ok, |_| {});
     };
     let Selection { backend, ordinals } = Selection::parse(text, &providers)?;
     let provider = providers[backend].as_ref();
@@ -40,6 +38,49 @@ pub(crate) fn open(common: &Common) -> Result<Vec<Arc<dyn Device>>> {
             opened(provider, &(0..count).collect::<Vec<_>>(), &options)
         }
     }
+}
+
+/// Opens devices as [`open`] does and gives what `ready` makes of them. Where the user names none,
+/// a device for which `ready` finds no kernel is passed over for the next backend's, with a note.
+///
+/// # Errors
+/// As [`open`], and those of `ready`.
+pub(crate) fn open_for<T>(
+    common: &Common,
+    mut ready: impl FnMut(Vec<Arc<dyn Device>>) -> Result<T>,
+) -> Result<T> {
+    if common.device.is_some() {
+        return ready(open(common)?);
+    }
+    let options = Options { overrides: overrides(common)? };
+    first_able(&providers(common), &options, ready, console::note)
+}
+
+/// What `ready` makes of the first device of the first backend for which it does not lack a kernel;
+/// for the last backend that has devices, whatever `ready` says.
+fn first_able<T>(
+    providers: &[Box<dyn Provider>],
+    options: &Options,
+    mut ready: impl FnMut(Vec<Arc<dyn Device>>) -> Result<T>,
+    mut note: impl FnMut(&str),
+) -> Result<T> {
+    let mut able = providers.iter().filter(|provider| provider.devices().is_ok()).peekable();
+    loop {
+        let provider = able.next().expect("the reference backend always has a device");
+        let devices = opened(provider.as_ref(), &[0], options)?;
+        let name = devices[0].info().name.clone();
+        match (ready(devices), able.peek()) {
+            (Err(error), Some(next)) if lacks_kernel(&error) => {
+                note(&format!("passed over {name} for {}: {error}", next.name()));
+            }
+            (made, _) => return made,
+        }
+    }
+}
+
+/// Whether a device has no kernel for an operator.
+pub(crate) fn lacks_kernel(error: &Error) -> bool {
+    matches!(error, Error::Device(tandem_hal::Error::Unsupported { .. }))
 }
 
 fn opened(
@@ -137,6 +178,74 @@ fn refuse(argument: &str, problem: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tandem_hal::null::{Null, Table};
+    use tandem_hal::{Candidate, Class, Enc, Extents, Layout, Real, RmsNorm, Sym, View, Want};
+
+    /// A backend with one device and no kernel.
+    struct Bare;
+
+    impl Provider for Bare {
+        fn name(&self) -> &'static str {
+            "bare"
+        }
+        fn devices(&self) -> tandem_hal::Result<Vec<DeviceInfo>> {
+            let mut devices = RefProvider::default().devices()?;
+            devices[0].name = "bare:0".into();
+            Ok(devices)
+        }
+        fn open(&self, _: &[u32], _: &Options) -> tandem_hal::Result<Vec<Arc<dyn Device>>> {
+            let device = |info| Arc::new(Null::new(info, Some(Arc::new(Bare)))) as Arc<dyn Device>;
+            Ok(self.devices()?.into_iter().map(device).collect())
+        }
+    }
+
+    impl Table for Bare {
+        fn candidates(&self, _: &Op, _: &Want) -> Vec<Candidate> {
+            Vec::new()
+        }
+        fn layout(&self, _: Class, enc: Enc, shape: &[u64]) -> (Layout, u64) {
+            (Layout::Plain, View::reserved_bytes(enc, shape))
+        }
+    }
+
+    /// Which device can normalise, and the notes.
+    fn able(providers: &[Box<dyn Provider>]) -> (Result<String>, Vec<String>) {
+        let op = Op::from(RmsNorm { width: 64, eps: Real::new(1e-20) });
+        let want = Want::row_invariant(Extents::of(&[(Sym::Tokens, 8)]));
+        let ready = |devices: Vec<Arc<dyn Device>>| {
+            devices[0].prepare(&op, &want)?;
+            Ok(devices[0].info().name.clone())
+        };
+        let mut notes = Vec::new();
+        let note = |note: &str| notes.push(note.to_owned());
+        (first_able(providers, &Options::default(), ready, note), notes)
+    }
+
+    #[test]
+    fn a_device_that_lacks_an_operator_is_passed_over_with_a_note() {
+        let reference = || Box::new(RefProvider::default());
+        let (chosen, notes) = able(&[Box::new(Bare), reference()]);
+        assert!(chosen.unwrap().starts_with("reference"));
+        let expected = "passed over bare:0 for reference: norm.rms is not supported here: no row";
+        assert_eq!(notes, [expected]);
+        let (chosen, notes) = able(&[reference(), Box::new(Bare)]);
+        assert!(chosen.unwrap().starts_with("reference"));
+        assert_eq!(notes, [""; 0]);
+        // With nothing left to pass it over for, the error stands.
+        let (chosen, notes) = able(&[Box::new(Bare)]);
+        assert!(lacks_kernel(&chosen.unwrap_err()));
+        assert_eq!(notes, [""; 0]);
+    }
+
+    #[test]
+    fn only_a_lack_of_kernels_passes_a_device_over() {
+        let providers: Vec<Box<dyn Provider>> =
+            vec![Box::new(Bare), Box::new(RefProvider::default())];
+        let full = |_| Err::<(), _>(Error::DoesNotFit { problem: "full".into() });
+        let silent = |note: &str| panic!("{note}");
+        let error = first_able(&providers, &Options::default(), full, silent).unwrap_err();
+        assert_eq!(error.exit_code(), 3);
+    }
 
     fn parse(text: &str) -> Result<Selection> {
         let common = Common { model: None, device: None, kernels: vec![], threads: None };

@@ -85,12 +85,6 @@ impl Ready {
     pub(crate) fn load(common: &Common, limits: &Limits, work: Work) -> Result<Self> {
         let source = Source::named(common.model.as_deref())?;
         let config = &source.config;
-        let devices = backends::open(common)?;
-        tensor_parallel::check("--device", config, devices.len())?;
-        let on_host = devices[0].info().arch == HOST;
-        let drafts = (on_host && work.drafts == Drafts::WherePaying).then_some(0);
-        let open = if work.pictures == Pictures::No { 0 } else { PICTURES };
-        let mut options = limits.options(config, (work.sequences, drafts, open), fresh_seed())?;
         let checkpoint = Checkpoint::open(&source.files)?;
         names::check(config, &checkpoint)?;
         let tokenizer = source.tokenizer()?;
@@ -101,18 +95,10 @@ impl Ready {
             }
             None => Vec::new(),
         };
-        let may_lack_pictures =
-            work.pictures == Pictures::WherePossible && limits.max_pictures.is_none();
-        let build = Build::new(config, &map, &options, limits);
-        match build.rehearse(&devices, limits) {
-            Err(error) if options.pictures > 0 && may_lack_pictures && lacks_kernel(&error) => {
-                options.pictures = 0;
-                let build = Build::new(config, &map, &options, limits);
-                build.rehearse(&devices, limits)?;
-                console::note(&format!("pictures are refused: {error}"));
-            }
-            rehearsed => rehearsed?,
-        }
+        let (devices, options) = backends::open_for(common, |devices| {
+            let options = rehearsed(config, &map, &devices, limits, work)?;
+            Ok((devices, options))
+        })?;
         let build = Build::new(config, &map, &options, limits);
         let load = |(rank, device): (usize, &Arc<dyn Device>)| {
             let share = Share::new(rank as u64, devices.len() as u64)?;
@@ -124,6 +110,36 @@ impl Ready {
         let engine = Engine::new(Ranks::new(ranks), options)?;
         Ok(Self { source, tokenizer, engine })
     }
+}
+
+/// The options of an engine that fits on `devices` and has a kernel there for every operator.
+fn rehearsed(
+    config: &Config,
+    map: &[i32],
+    devices: &[Arc<dyn Device>],
+    limits: &Limits,
+    work: Work,
+) -> Result<EngineOptions> {
+    tensor_parallel::check("--device", config, devices.len())?;
+    let on_host = devices[0].info().arch == HOST;
+    let drafts = (on_host && work.drafts == Drafts::WherePaying).then_some(0);
+    let open = if work.pictures == Pictures::No { 0 } else { PICTURES };
+    let mut options = limits.options(config, (work.sequences, drafts, open), fresh_seed())?;
+    let may_lack_pictures = work.pictures == Pictures::WherePossible
+        && limits.max_pictures.is_none()
+        && options.pictures > 0;
+    let rehearse = |options: &EngineOptions| {
+        Build::new(config, map, options, limits).rehearse(devices, limits)
+    };
+    match rehearse(&options) {
+        Err(error) if may_lack_pictures && backends::lacks_kernel(&error) => {
+            options.pictures = 0;
+            rehearse(&options)?;
+            console::note(&format!("pictures are refused: {error}"));
+        }
+        rehearsed => rehearsed?,
+    }
+    Ok(options)
 }
 
 /// How a model is put on a device.
@@ -183,11 +199,6 @@ impl<'a> Build<'a> {
         }
         Ok(())
     }
-}
-
-/// Whether the device has no kernel for an operator.
-fn lacks_kernel(error: &Error) -> bool {
-    matches!(error, Error::Device(tandem_hal::Error::Unsupported { .. }))
 }
 
 /// A model that is too large for a device, with what would help.

@@ -45,11 +45,15 @@ pub fn finish(command: &mut Command) -> Finished {
 /// How lines begin that a busy machine adds, as loading takes long.
 pub const PROGRESS: &str = "loading weights: ";
 
-/// What a run left behind, without lines of progress.
+/// How lines begin that a machine adds whose first device lacks operators.
+const PASSED_OVER: &str = "[passed over ";
+
+/// What a run left behind, without lines that the machine adds.
 pub fn finished(Output { status, stdout, stderr }: Output) -> Finished {
     let text = |bytes| String::from_utf8(bytes).expect("the binary writes UTF-8");
     let lines = text(stderr);
-    let errors = lines.split_inclusive('\n').filter(|line| !line.starts_with(PROGRESS));
+    let added = |line: &str| line.starts_with(PROGRESS) || line.starts_with(PASSED_OVER);
+    let errors = lines.split_inclusive('\n').filter(|line| !added(line));
     let code = status.code().expect("no signal ends the binary");
     Finished { code, output: text(stdout), errors: errors.collect() }
 }
