@@ -5,8 +5,6 @@
 //! are given. A limit beyond what the context has left is lowered to it: the reply then ends with
 //! finish reason `length`, and the header `tandem-max-tokens` names the limit that holds.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 
 use super::error::ApiError;
@@ -123,15 +121,15 @@ fn sampling(fields: &mut Fields, vocabulary: u32) -> Result<SamplingParameters, 
 
 fn logit_bias(fields: &mut Fields, vocabulary: u32) -> Result<Vec<(u32, f32)>, ApiError> {
     let Some(entries) = fields.object("logit_bias")? else { return Ok(Vec::new()) };
-    let mut seen = HashSet::new();
     let mut biases = Vec::new();
     for (name, value) in entries.into_entries() {
         let path = format!("logit_bias.{name}");
-        let id = name.parse::<u32>().ok().filter(|&id| id < vocabulary && seen.insert(id));
+        // One spelling for each id, so that no id comes twice.
+        let id = name.parse::<u32>().ok().filter(|&id| id < vocabulary && id.to_string() == name);
         let Some(id) = id else {
             return Err(ApiError::invalid(
                 &path,
-                format!("not a token id, or the same id again; ids are 0 to {}", vocabulary - 1),
+                format!("not a token id; ids are 0 to {}, in plain digits", vocabulary - 1),
             ));
         };
         let bias = value.as_f64().ok_or_else(|| wrong_type(&path, "a number", &value))?;
