@@ -226,6 +226,28 @@ fn a_ramp_that_does_not_rise_is_refused() {
 }
 
 #[test]
+fn picture_limits_that_no_picture_could_satisfy_are_refused() {
+    for (key, value, expected) in [
+        ("max_wh_ratio", json!(0), "max_wh_ratio is 0, it must be null or a positive number"),
+        ("max_wh_ratio", json!(-1.5), "max_wh_ratio is -1.5, it must be null or a positive"),
+        ("min_pixels", json!(1u64 << 63), "min_pixels is 9223372036854775808, it must be at most"),
+        ("max_image_tokens", json!(3), "max_image_tokens is 3, it must be 4 to 16384"),
+    ] {
+        let mut config = release();
+        config["vision_config"][key] = value;
+        let error = parse(&config).unwrap_err();
+        let message = error.to_string();
+        let expected = format!("config: vision_config: vision setting {expected}");
+        assert!(message.starts_with(&expected), "{message}");
+        assert!(message.ends_with("; correct vision_config"), "{message}");
+        assert_eq!((error.exit_code(), message.lines().count()), (2, 1));
+    }
+    let mut config = release();
+    config["vision_config"]["max_wh_ratio"] = json!("wide");
+    assert!(parse(&config).unwrap_err().to_string().contains("\"wide\" is not a number"));
+}
+
+#[test]
 fn c012_the_scale_block_must_be_stated_and_known() {
     let key = "/quantization_config/weight_block_size";
     let message = broken(key, json!([128, 128]));

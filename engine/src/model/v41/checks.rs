@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::engram_hash;
+use super::vision_sizes::picture_limits;
 use crate::error::{Error, Result};
 
 /// Checks in an order in which later ones may rely on earlier ones.
@@ -386,5 +387,6 @@ fn vision(config: &Config) -> Result<()> {
     if config.image_token_id.is_none() {
         return Err(Error::config("image_token_id", "missing; a vision tower needs it"));
     }
-    Ok(())
+    let limits = picture_limits(config)?;
+    limits.check().map_err(|error| Error::config("vision_config", error.to_string()))
 }
