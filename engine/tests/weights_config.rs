@@ -304,6 +304,9 @@ fn what_is_not_a_config_is_refused() {
         assert_eq!(error.to_string().lines().count(), 1);
         assert_eq!(error.exit_code(), 2);
     }
+    let message = |text: &str| Config::from_json(text.as_bytes()).unwrap_err().to_string();
+    assert!(message("{").ends_with("; take the release's"), "{}", message("{"));
+    assert_eq!(message("[]"), "config: config.json: must be a JSON object; take the release's");
     assert!(Config::named("v5").unwrap_err().to_string().contains("known: v4.1-flash"));
 }
 

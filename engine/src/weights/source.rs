@@ -111,7 +111,10 @@ impl Files {
             Self::Folder(folder) => {
                 let path = folder.join(name);
                 // Asked before opening: opening a pipe waits for somebody to write to it.
-                let metadata = fs::metadata(&path).map_err(failed)?;
+                let metadata = fs::metadata(&path).map_err(|source| match path.is_symlink() {
+                    true => Error::file(name, unfollowed(&source)),
+                    false => failed(source),
+                })?;
                 if !metadata.is_file() {
                     return Err(Error::file(name, "not a regular file; take the release's"));
                 }
@@ -148,6 +151,11 @@ impl Files {
             Self::Folder(folder) => folder.join(name).display().to_string(),
         }
     }
+}
+
+/// What is wrong with a link to nothing, to itself, or to what may not be read.
+fn unfollowed(source: &io::Error) -> String {
+    format!("a link that cannot be followed ({source}); put the file itself in its place")
 }
 
 fn list(folder: &Path) -> io::Result<Vec<String>> {
@@ -200,6 +208,23 @@ mod tests {
         assert!(made.success(), "mkfifo makes the pipe");
         let error = Files::folder(folder.path()).open("config.json").err().unwrap();
         assert!(error.to_string().contains("not a regular file"), "{error}");
+    }
+
+    #[test]
+    fn links_to_themselves_or_nothing_name_a_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::folder(folder.path());
+        for (link, target) in [("a.json", "b.json"), ("b.json", "a.json"), ("c.json", "none")] {
+            std::os::unix::fs::symlink(target, folder.path().join(link)).unwrap();
+        }
+        for link in ["a.json", "b.json", "c.json"] {
+            let error = files.open(link).err().unwrap();
+            let message = error.to_string();
+            assert!(message.starts_with(&format!("{link}: a link that cannot be")), "{message}");
+            assert!(message.ends_with("; put the file itself in its place"), "{message}");
+            assert_eq!(error.exit_code(), 2);
+        }
+        assert!(files.names().unwrap().is_empty());
     }
 
     #[test]

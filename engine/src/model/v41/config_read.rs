@@ -10,10 +10,11 @@ use crate::error::{Error, Result};
 
 /// Reads without checking how fields fit together; `checks` does that.
 pub(super) fn read(bytes: &[u8]) -> Result<Config> {
-    let root: Value = serde_json::from_slice(bytes)
-        .map_err(|error| Error::config("config.json", format!("not JSON: {error}")))?;
+    let root: Value = serde_json::from_slice(bytes).map_err(|error| {
+        Error::config("config.json", format!("not JSON: {error}; take the release's"))
+    })?;
     let Value::Object(root) = &root else {
-        return Err(Error::config("config.json", "must be a JSON object"));
+        return Err(Error::config("config.json", "must be a JSON object; take the release's"));
     };
     let mut objects = Vec::new();
     objects.extend(nested(root, "text_config")?);
