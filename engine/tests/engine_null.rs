@@ -12,6 +12,7 @@ use tandem_engine::exec::{
 };
 use tandem_engine::model::v41::Resident;
 use tandem_engine::model::v41::vision_tower::picture_limits;
+use tandem_engine::plan::{Boards, Request as PlanRequest, plan};
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::vision::{Picture, PictureInput};
 use tandem_hal::{Device, Rule};
@@ -74,6 +75,27 @@ fn every_kind_of_step_passes_the_operand_checks() {
         assert!(engine.work().drafted_tokens > 0);
         assert!(engine.work().layer_rows < engine.work().rows * 9);
     }
+}
+
+#[test]
+fn picture_rows_are_planned_as_they_are_reserved() {
+    let config = demo_config();
+    let planned = |pictures| {
+        let mut request = PlanRequest::new(Boards::parse("nvidia-h200").unwrap());
+        request.pictures = pictures;
+        let items = plan(&config, &request).unwrap().workspace;
+        items.iter().find(|item| item.label == "picture rows").map(|item| item.bytes)
+    };
+    for pictures in [1, 3] {
+        let device: Arc<dyn Device> = Arc::new(null());
+        let options = EngineOptions { pictures, draft_tokens: 0, ..options() };
+        let _resident = demo::resident(device.as_ref(), false, &options);
+        let ledger = device.ledger();
+        let rows = ledger.iter().find(|line| line.purpose == "picture rows").unwrap();
+        assert_eq!(planned(Some(pictures)), Some(rows.bytes));
+    }
+    assert_eq!(planned(Some(0)), None);
+    assert_eq!(planned(None), planned(Some(2)));
 }
 
 #[test]

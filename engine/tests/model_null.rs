@@ -90,7 +90,7 @@ fn a_rank_reads_what_the_plan_says() {
     let (device, config) = (null(), Config::named("v4.1-flash").unwrap());
     let map = vec![0; config.vocab_size];
     let mut request = Request::new(Boards::parse("nvidia-h200x8").unwrap());
-    request.text_only = true;
+    request.pictures = Some(0);
     for (ranks, engram) in [
         (1, Placement::Host),
         (2, Placement::Device),

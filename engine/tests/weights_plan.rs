@@ -112,7 +112,7 @@ fn c099_say_before_loading_whether_it_fits() {
     let error = card(192, 2).require_fit().unwrap_err();
     assert_eq!(error.exit_code(), 3);
     let message = error.to_string();
-    for part in ["needs 167.1 GiB", "weights 148.0 GiB", "may fill 160.9 GiB", "6.2 GiB short"] {
+    for part in ["needs 167.2 GiB", "weights 148.0 GiB", "may fill 160.9 GiB", "6.2 GiB short"] {
         assert!(message.contains(part), "{part}: {message}");
     }
     assert!(message.contains("what fits: tensor parallel 4"), "{message}");
@@ -186,6 +186,7 @@ fn options_outside_their_range_are_refused() {
         ("--gpu-memory-utilization", |r| r.utilisation = Some(1.5)),
         ("--gpu-memory-utilization", |r| r.utilisation = Some(f64::NAN)),
         ("score budget", |r| r.score_budget_bytes = 1),
+        ("--max-pictures", |r| r.pictures = Some(4097)),
         ("draft tokens", |r| r.draft_tokens = Some(7)),
     ] {
         let mut request = on("h200x8");
@@ -193,6 +194,27 @@ fn options_outside_their_range_are_refused() {
         let message = plan(&release(), &request).unwrap_err().to_string();
         assert!(message.starts_with(&format!("{option}: ")), "{option}: {message}");
     }
+}
+
+#[test]
+fn pictures_held_at_once_are_planned() {
+    let with = |pictures| {
+        let mut request = on("h200x4");
+        request.pictures = pictures;
+        plan(&release(), &request).unwrap()
+    };
+    // 1024 rows of 5120 bf16 values each.
+    let rows =
+        |plan: &Plan| plan.workspace.iter().find(|item| item.label == "picture rows").cloned();
+    assert_eq!(rows(&with(None)).unwrap().bytes, 2 * (10 << 20));
+    assert_eq!(with(Some(9)).workspace_bytes() - with(Some(1)).workspace_bytes(), 8 * (10 << 20));
+    assert!(with(Some(1)).weight_bytes() - with(Some(0)).weight_bytes() >= 970_536_960);
+    assert_eq!(rows(&with(Some(0))), None);
+    let mut request = on("h200x4");
+    request.pictures = Some(1);
+    let blind = Config { vision: None, ..release() };
+    let message = plan(&blind, &request).unwrap_err().to_string();
+    assert_eq!(message, "--max-pictures: this model reads text only; leave it out");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tandem_engine::exec::EngineOptions;
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::Config;
-use tandem_engine::plan::Placement;
+use tandem_engine::plan::{self, Placement};
 use tandem_engine::{Error, Result};
 use tandem_hal::{Line, Place, Rule};
 
@@ -62,9 +62,6 @@ pub(crate) fn engram_config(text: &str) -> std::result::Result<Placement, String
         _ => Err("the one key is cpu_offload, true or false".to_owned()),
     }
 }
-
-/// Pictures held at once unless the user says otherwise: one is read while another is computed.
-pub(crate) const PICTURES: u64 = 2;
 
 /// How to draft.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -127,15 +124,7 @@ impl Limits {
     /// Pictures held at once: what the user says, else `open` where the model reads any.
     fn pictures(&self, config: &Config, open: u64) -> Result<u64> {
         let asked = if self.language_model_only { Some(0) } else { self.max_pictures };
-        match (asked, &config.vision) {
-            (None, None) => Ok(0),
-            (None, Some(_)) => Ok(open),
-            (Some(1..), None) => {
-                let problem = "this model reads text only; leave it out".to_owned();
-                Err(Error::Argument { argument: "--max-pictures".into(), problem })
-            }
-            (Some(asked), _) => within("--max-pictures", asked, 0, 1 << 12),
-        }
+        plan::pictures(config, asked, open)
     }
 
     /// The engine's options for a model that runs `sequences` at once and, unless the user has

@@ -29,8 +29,11 @@ pub(crate) struct Options {
     /// Part of a device's memory that may be filled, above 0 and up to 1
     #[arg(long, value_name = "PART")]
     gpu_memory_utilization: Option<f64>,
-    /// Leave the vision tower out
-    #[arg(long)]
+    /// Pictures whose rows are held at once, 0 to leave the vision tower out; 2 if left out
+    #[arg(long, value_name = "PICTURES")]
+    max_pictures: Option<u64>,
+    /// Leave the vision tower out, as --max-pictures 0
+    #[arg(long, conflicts_with = "max_pictures")]
     language_model_only: bool,
     /// Draft tokens a step, 0 for none; the trained block if left out
     #[arg(long, visible_alias = "draft", value_name = "TOKENS")]
@@ -67,7 +70,7 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         step_tokens: options.max_num_batched_tokens,
         draft_tokens: options.draft_max,
         utilisation: options.gpu_memory_utilization,
-        text_only: options.language_model_only,
+        pictures: if options.language_model_only { Some(0) } else { options.max_pictures },
         ..Request::new(Boards::parse(device)?)
     };
     let plan = plan(&config, &request)?;

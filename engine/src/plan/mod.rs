@@ -16,5 +16,5 @@ pub mod workspace;
 
 pub use board::{Architecture, Board, Boards, Placement};
 pub use planner::{Plan, plan};
-pub use request::Request;
+pub use request::{PICTURES, Request, pictures};
 pub use strategies::Strategies;

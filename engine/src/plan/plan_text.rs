@@ -55,10 +55,11 @@ impl Plan {
         )?;
         writeln!(
             f,
-            "{} sequences, {} tokens a step, {} drafts, sequences up to {} tokens\n",
+            "{} sequences, {} tokens a step, {} drafts, {} pictures, sequences up to {} tokens\n",
             grouped(limits.sequences),
             grouped(limits.step_tokens),
             limits.draft_tokens,
+            limits.pictures,
             grouped(limits.context_tokens),
         )
     }

@@ -30,7 +30,7 @@ pub fn weights(config: &Config, limits: &Limits) -> Weights {
     let mut weights = Weights { device: Vec::new(), host: Vec::new() };
     let mut shared = Vec::new();
     for tensor in catalogue(config) {
-        if tensor.part == Part::Vision && !limits.vision {
+        if tensor.part == Part::Vision && limits.pictures == 0 {
             continue;
         }
         if matches!(tensor.place, Place::Draft(_)) && limits.draft_tokens == 0 {
@@ -127,7 +127,7 @@ mod tests {
         let resident = weights(&config, &request.limits(&config).unwrap());
         assert_eq!(bytes(&resident.device, "Engram tables"), Some(202_758_032_400));
         request.draft_tokens = Some(0);
-        request.text_only = true;
+        request.pictures = Some(0);
         let bare = weights(&config, &request.limits(&config).unwrap());
         assert_eq!(bytes(&bare.device, "draft stages"), None);
         assert_eq!(bytes(&bare.device, "vision tower"), None);

@@ -24,8 +24,9 @@ pub struct Request {
     pub draft_tokens: Option<i64>,
     /// Part of the memory the engine may fill, above 0 and up to 1.
     pub utilisation: Option<f64>,
-    /// Leaves the vision tower out.
-    pub text_only: bool,
+    /// Pictures whose rows are held at once, 0 to leave the vision tower out; [`PICTURES`] if
+    /// unset, where the model reads any.
+    pub pictures: Option<u64>,
     /// Bytes for the indexer's scores.
     pub score_budget_bytes: u64,
 }
@@ -47,14 +48,20 @@ pub struct Limits {
     pub draft_tokens: u64,
     /// Part of the memory the engine may fill.
     pub utilisation: f64,
-    /// Whether the vision tower is loaded.
-    pub vision: bool,
+    /// Pictures whose rows are held at once; 0 without a vision tower.
+    pub pictures: u64,
     /// Bytes for the indexer's scores.
     pub score_budget_bytes: u64,
 }
 
 /// The option that names the ranks.
 const RANKS: &str = "--tensor-parallel-size";
+
+/// The option that names the pictures.
+const HELD_PICTURES: &str = "--max-pictures";
+
+/// Pictures held at once unless the user says otherwise: one is read while another is computed.
+pub const PICTURES: u64 = 2;
 
 /// Default bytes for the indexer's scores.
 pub const SCORE_BUDGET_BYTES: u64 = 2 << 30;
@@ -71,7 +78,7 @@ impl Request {
             step_tokens: None,
             draft_tokens: None,
             utilisation: None,
-            text_only: false,
+            pictures: None,
             score_budget_bytes: SCORE_BUDGET_BYTES,
         }
     }
@@ -117,7 +124,7 @@ impl Request {
             step_tokens,
             draft_tokens,
             utilisation,
-            vision: config.vision.is_some() && !self.text_only,
+            pictures: pictures(config, self.pictures, PICTURES)?,
             score_budget_bytes: self.score_budget_bytes,
         })
     }
@@ -129,6 +136,26 @@ fn default_ranks(config: &Config, usual: usize, count: usize) -> usize {
         .filter(|ranks| *ranks <= usual && count.is_multiple_of(*ranks))
         .max()
         .unwrap_or(1)
+}
+
+/// Pictures held at once: those `asked` for, else `open` where the model reads any.
+///
+/// # Errors
+/// [`Error::Argument`] for pictures of a model that reads none, and for too many.
+pub fn pictures(config: &Config, asked: Option<u64>, open: u64) -> Result<u64> {
+    const MOST: u64 = 1 << 12;
+    match (asked, &config.vision) {
+        (None, None) => Ok(0),
+        (None, Some(_)) => Ok(open),
+        (Some(1..), None) => {
+            let problem = "this model reads text only; leave it out";
+            Err(Error::argument(HELD_PICTURES, problem))
+        }
+        (Some(asked), _) if asked > MOST => {
+            Err(Error::argument(HELD_PICTURES, format!("{asked} is outside 0 to {MOST}")))
+        }
+        (Some(asked), _) => Ok(asked),
+    }
 }
 
 fn within(option: &str, value: u64, most: u64) -> Result<u64> {

@@ -44,8 +44,9 @@ pub fn workspace(config: &Config, limits: &Limits) -> Result<Vec<Item>> {
     let verified = limits.sequences * (1 + limits.draft_tokens);
     add(&mut items, "logits", verified * vocab * F32);
     add(&mut items, "draft distributions", limits.sequences * limits.draft_tokens * vocab * F32);
-    if limits.vision {
+    if limits.pictures > 0 {
         add(&mut items, "vision tower", vision_bytes(config));
+        add(&mut items, "picture rows", limits.pictures * picture_bytes(config));
     }
     add(&mut items, "runtime reserve", RUNTIME_BYTES);
     items.retain(|item| item.bytes > 0);
@@ -104,7 +105,13 @@ fn engram_bytes(config: &Config) -> u64 {
     rows + (config.hyper.streams as u64 + 1) * config.hidden_size as u64 * BF16
 }
 
-/// One picture of the largest size.
+/// Rows of the largest picture, which are kept until its span is computed.
+fn picture_bytes(config: &Config) -> u64 {
+    let tokens = config.vision.as_ref().map_or(0, |vision| vision.max_image_tokens as u64);
+    tokens * config.hidden_size as u64 * BF16
+}
+
+/// The tower at work on one picture of the largest size.
 fn vision_bytes(config: &Config) -> u64 {
     let Some(vision) = &config.vision else { return 0 };
     let cell = (vision.downsample * vision.downsample) as u64;
