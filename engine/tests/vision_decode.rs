@@ -248,6 +248,25 @@ fn coarse_cmyk_jpeg_does_no_harm() {
     }
 }
 
+/// The decoder looks for more rows of black than this file has.
+#[test]
+fn a_jpeg_that_makes_the_decoder_panic_is_refused() {
+    let mut file = jpeg(&[90; 8 * 8 * 4], [8, 8], JpegColor::Cmyk, SamplingFactor::F_4_1);
+    let frame = file.windows(2).position(|pair| pair == [0xFF, 0xC0]).expect("a frame header");
+    file[frame + 7..frame + 9].copy_from_slice(&264u16.to_be_bytes());
+    let reason = "the decoder cannot cope with it".to_owned();
+    assert_eq!(decoded(&file), Err(Error::Malformed { format: "JPEG", reason }));
+}
+
+#[test]
+fn a_panic_that_is_answered_prints_nothing() {
+    let only = ["--exact", "a_jpeg_that_makes_the_decoder_panic_is_refused", "--nocapture"];
+    let this = std::env::current_exe().expect("the path of this program");
+    let output = std::process::Command::new(this).args(only).output().expect("it runs again");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
 #[test]
 fn truncated_png_is_refused() {
     let file = png_row8(&[200; 600], 200, ColorType::Rgb);

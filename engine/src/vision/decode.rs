@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::io::Cursor;
-use std::panic::catch_unwind;
 
 use png::{BitDepth, Transformations};
 use zune_jpeg::JpegDecoder;
@@ -10,6 +9,7 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
+use super::panic_guard::answered;
 use super::{Error, Picture};
 
 /// First bytes of a PNG file.
@@ -78,8 +78,8 @@ pub fn decode(file: &[u8], limits: &DecodeLimits) -> Result<Picture, Error> {
     };
     // The JPEG decoder panics on some files, sound ones among them, where chroma is subsampled
     // in unusual ways or headers lie.
-    catch_unwind(|| decode(file, limits))
-        .unwrap_or_else(|_| Err(malformed(format, &"the decoder cannot cope with it")))
+    answered(|| decode(file, limits))
+        .unwrap_or_else(|| Err(malformed(format, &"the decoder cannot cope with it")))
 }
 
 /// The decoder of one format.

@@ -9,6 +9,7 @@ mod bicubic;
 mod decode;
 mod error;
 mod input;
+mod panic_guard;
 mod patches;
 mod picture;
 mod resize;
