@@ -96,9 +96,11 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         }
         // History is a convenience; a line that it refuses is answered all the same.
         let _kept = editor.add_history_entry(&line);
-        let done = match line.trim().split_once(char::is_whitespace) {
-            Some(("/image", path)) => talk.show(path.trim()),
-            _ => match line.trim() {
+        let image = line.trim().split_once(char::is_whitespace).filter(|(at, _)| *at == "/image");
+        let shows = image.is_some();
+        let done = match image {
+            Some((_, path)) => talk.show(path.trim()),
+            None => match line.trim() {
                 "/exit" => return Ok(ExitCode::SUCCESS),
                 "/reset" => {
                     talk.reset();
@@ -115,7 +117,9 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         match done {
             // On a terminal the user can correct a line; a script cannot.
             Err(error) if interactive && error.is_caller_mistake() => {
-                console::complain(&format!("{error}; or start anew with /reset"));
+                // A picture that is refused leaves the conversation as it was.
+                let remedy = if shows { "" } else { "; or start anew with /reset" };
+                console::complain(&format!("{error}{remedy}"));
             }
             done => done?,
         }

@@ -75,6 +75,9 @@ fn keys_do_what_they_do_on_a_terminal() {
     chat.press("/help\r");
     chat.until("Ctrl-C       stop an answer\r\n");
     chat.until("> ");
+    chat.press("/image /no/such.png\r");
+    chat.until("/no/such.png: No such file or directory (os error 2); check the path\r\n");
+    chat.until("> ");
     chat.press("left over");
     chat.until("left over");
     chat.press(CTRL_U);
