@@ -209,6 +209,16 @@ const ROWS: &[Row] = &[
         notes: AMD,
     },
     Row {
+        names: &["amd-mi350x", "mi350x", "mi350"],
+        architecture: GFX950,
+        memory_bytes: 287 * GIB,
+        tensor_parallel: 2,
+        sequences: 128,
+        step_tokens: 16_384,
+        utilisation: 0.9,
+        notes: AMD,
+    },
+    Row {
         names: &["amd-mi355x", "mi355x", "mi355"],
         architecture: GFX950,
         memory_bytes: 287 * GIB,
@@ -328,6 +338,7 @@ mod tests {
         for (text, name, count) in [
             ("nvidia-h200x8", "nvidia-h200", 8),
             ("H200", "nvidia-h200", 1),
+            ("mi350x", "amd-mi350x", 1),
             ("mi355x", "amd-mi355x", 1),
             ("mi355x*4", "amd-mi355x", 4),
             ("amd-mi355xx2", "amd-mi355x", 2),
