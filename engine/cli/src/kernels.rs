@@ -125,10 +125,14 @@ fn rows_of(op: &Op, want: &Want) -> u64 {
     want.limits.at(dispatch!(op, d => axis(d)))
 }
 
+/// What the lines say of a row.
+const LEGEND: &str = "  rows best first; RowInvariant: no result depends on the rest of its launch; \
+                      equal bits: equal results";
+
 /// A device's rows as text. Descriptors that are judged alike stand together.
 fn table(device: &dyn Device, entries: &[Entry]) -> String {
     let info = device.info();
-    let mut text = format!("{} ({}, {})\n", info.name, info.board, info.arch);
+    let mut text = format!("{} ({}, {})\n{LEGEND}\n", info.name, info.board, info.arch);
     for Entry { id, core, used, launches } in entries {
         let core = if *core { "" } else { ", reference only" };
         let used = if *used { "" } else { ", not used by this model" };

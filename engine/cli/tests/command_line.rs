@@ -165,6 +165,10 @@ fn every_operator_is_listed_with_the_row_that_runs() {
         let listed = text.lines().any(|line| line.trim_start().split(',').next() == Some(*id));
         assert!(listed, "{id} in\n{text}");
     }
+    let legend = text.lines().nth(1).unwrap();
+    for mark in ["rows best first", "RowInvariant: ", "bits: "] {
+        assert!(legend.contains(mark), "{mark} in {legend}");
+    }
     assert!(text.contains("\n  attn.mla_absorbed, reference only, not used by this model\n"));
     assert!(text.contains("\n  gemm.mxfp8\n    gemm.mxfp8{n=64,k=256} up to 256 rows\n"), "{text}");
     let text = tandem(&["kernels", "moe.expert_up", "--model", "v4.1-flash"]).ok();
