@@ -31,11 +31,11 @@ pub fn compare(subject: &mut Subject, file: &GoldenFile, report: &mut Report) ->
         file.integers("draft_tokens")?,
         file.integers("greedy")?,
     ) else {
-        report.skip(name, "captured_tail and draft_*");
+        report.skip(name, None, "captured_tail and draft_*");
         return Ok(());
     };
     if subject.model().drafter().is_none() {
-        report.skip(name, "the model has no draft stages for draft_*");
+        report.skip(name, None, "the model has no draft stages for draft_*");
         return Ok(());
     }
     let anchor = greedy.values[0] as u32;

@@ -82,7 +82,7 @@ fn compare_logits(run: &Run, file: &GoldenFile, prompt: usize, report: &mut Repo
     let (Some(ids), Some(best), Some(lse)) =
         (file.integers("top16_ids")?, file.reals("top16_logits")?, file.reals("logsumexp")?)
     else {
-        report.skip(name, "top16_ids, top16_logits, logsumexp");
+        report.skip(name, None, "top16_ids, top16_logits, logsumexp");
         return Ok(());
     };
     let mut gaps = vec![];
@@ -116,7 +116,7 @@ fn compare_logits(run: &Run, file: &GoldenFile, prompt: usize, report: &mut Repo
 fn compare_experts(run: &Run, file: &GoldenFile, prompt: usize, report: &mut Report) -> Result<()> {
     let name = file.name();
     let Some(golden) = file.integers("expert_ids")? else {
-        report.skip(name, "expert_ids");
+        report.skip(name, None, "expert_ids");
         return Ok(());
     };
     let k = golden.shape[2];
@@ -147,7 +147,7 @@ fn compare_greedy(run: &Run, file: &GoldenFile, prompt: usize, report: &mut Repo
     let name = file.name();
     let (Some(greedy), Some(margin)) = (file.integers("greedy")?, file.reals("greedy_margin")?)
     else {
-        report.skip(name, "greedy, greedy_margin");
+        report.skip(name, None, "greedy, greedy_margin");
         return Ok(());
     };
     let clear = margin.values.iter().take_while(|m| **m >= CLEAR_MARGIN).count();

@@ -29,7 +29,7 @@ pub fn compare(
 ) -> Result<Vec<PictureSpan>> {
     let (name, Some(pixels)) = (file.name(), file.reals("pixels")?) else { return Ok(vec![]) };
     let (Some(tower), Some(grid)) = (tower, file.integers("grid")?) else {
-        report.skip(name, "a picture, but no vision tower or no grid");
+        report.skip(name, None, "a picture, but no vision tower or no grid");
         return Ok(vec![]);
     };
     let grid = (grid.values[0] as u32, grid.values[1] as u32);
@@ -77,7 +77,7 @@ fn compare_pixels(
 ) -> Result<()> {
     let picture = format!("{}.png", file.name());
     if !files.contains(&picture) {
-        report.skip(file.name(), &picture);
+        report.skip(file.name(), None, &picture);
         return Ok(());
     }
     let bytes = files.read(&picture, PICTURE_LIMIT_BYTES)?;

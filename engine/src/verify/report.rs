@@ -58,7 +58,8 @@ impl fmt::Display for Figure {
 pub struct Report {
     /// Figures.
     pub figures: Vec<Figure>,
-    /// `file: tensor` pairs that the golden files lack, with what was not compared for it.
+    /// `file: tensor`, with the layer between them where it is of one, for each tensor that the
+    /// golden files lack.
     pub skipped: Vec<String>,
 }
 
@@ -76,8 +77,9 @@ impl Report {
     }
 
     /// Note a comparison that a golden file gives no material for.
-    pub fn skip(&mut self, file: &str, tensor: &str) {
-        self.skipped.push(format!("{file}: {tensor}"));
+    pub fn skip(&mut self, file: &str, layer: Option<usize>, tensor: &str) {
+        let layer = layer.map_or_else(String::new, |layer| format!("layer {layer}: "));
+        self.skipped.push(format!("{file}: {layer}{tensor}"));
     }
 
     /// Figures beyond their gates.
@@ -137,6 +139,11 @@ mod tests {
         assert!(!report.passes(), "nothing compared is no pass");
         report.add("a", None, "perplexity", 0.1, Limit::AtMost(0.2));
         assert!(report.passes());
+        report.skip("a", Some(4), "expert_ids");
+        report.skip("a", None, "greedy");
+        let text = report.to_string();
+        assert!(text.contains("\nskipped, not in the file: a: layer 4: expert_ids\n"), "{text}");
+        assert!(text.contains("\nskipped, not in the file: a: greedy\n"), "{text}");
         report.add("a", Some(4), "window_kv unequal", f64::NAN, Limit::AtMost(1e-3));
         report.add("a", Some(2), "expert sets equal", 0.9, Limit::AtLeast(0.995));
         assert!(!report.passes());

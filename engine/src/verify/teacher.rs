@@ -49,7 +49,7 @@ impl Inputs {
 /// When the file has tensors of another model, or the device fails.
 pub fn compare(subject: &mut Subject, file: &GoldenFile, report: &mut Report) -> Result<()> {
     let Some(inputs) = Inputs::of(file)? else {
-        report.skip(file.name(), "streams and pre of every position (no teacher forcing)");
+        report.skip(file.name(), None, "streams and pre of every position (no teacher forcing)");
         return Ok(());
     };
     let laid = subject.lay(&inputs.ids, &[])?;
@@ -162,7 +162,7 @@ impl LayerRun<'_> {
             let share = unequal_share(&got, golden.at(self.layer));
             report.add(name, layer, "window_kv unequal", share, Limit::AtMost(UNEQUAL_SHARE));
         } else {
-            report.skip(name, "window_kv");
+            report.skip(name, layer, "window_kv");
         }
         if !self.place.owns_cache {
             return Ok(());
@@ -174,7 +174,7 @@ impl LayerRun<'_> {
         ];
         for (what, cache, view) in pairs {
             let Some(golden) = self.file.reals(&format!("{what}.{}", self.layer))? else {
-                report.skip(name, what);
+                report.skip(name, layer, what);
                 continue;
             };
             let got =
@@ -221,7 +221,7 @@ impl LayerRun<'_> {
     fn judge_experts(&self, report: &mut Report) -> Result<()> {
         let (name, layer) = (self.file.name(), Some(self.layer));
         let Some(golden) = self.file.integers("expert_ids")? else {
-            report.skip(name, "expert_ids");
+            report.skip(name, layer, "expert_ids");
             return Ok(());
         };
         let got = self.subject.integers(&self.t.block.moe.expert)?;
@@ -237,7 +237,7 @@ impl LayerRun<'_> {
             return Ok(());
         };
         let Some(golden) = self.file.integers("engram_rows")? else {
-            report.skip(self.file.name(), "engram_rows");
+            report.skip(self.file.name(), Some(self.layer), "engram_rows");
             return Ok(());
         };
         let got = self.subject.integers(&scratch.row)?;
