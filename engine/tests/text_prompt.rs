@@ -35,6 +35,8 @@ fn check(conversation: &Conversation, text: &str, sha: &str, ids: &[u32]) {
     let demo = demo_tokenizer();
     let encoded = prompt.encode(demo, 2038).unwrap();
     assert_eq!(String::from_utf8(demo.decode(&encoded.ids).unwrap()).unwrap(), text);
+    let least = prompt.least_tokens(demo).least();
+    assert!(least > 0 && least <= encoded.ids.len() as u64, "{least} of {}", encoded.ids.len());
     if ids.is_empty() {
         return;
     }

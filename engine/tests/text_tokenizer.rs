@@ -31,6 +31,7 @@ fn plain_text_never_holds_a_control_token_and_decodes_to_itself() {
     ] {
         let ids = tokenizer.encode(text).unwrap();
         assert!(ids.iter().all(|&id| !tokenizer.is_added(id)), "{text:?}");
+        assert!(tokenizer.least_tokens(text) <= ids.len() as u64, "{text:?}");
         assert_eq!(tokenizer.decode(&ids).unwrap(), text.as_bytes());
     }
 }
@@ -78,10 +79,53 @@ fn long_runs_are_split_like_short_ones() {
         let text = format!("x{}y", unit.repeat(60_000));
         let ids = tokenizer.encode(&text).unwrap();
         assert_eq!(tokenizer.decode(&ids).unwrap(), text.as_bytes());
+        assert!(tokenizer.least_tokens(&text) <= ids.len() as u64, "{unit:?}");
         let tail = tokenizer.encode(&format!("{text} the end")).unwrap();
         let end = tokenizer.encode(" the end").unwrap();
         assert!(tail.ends_with(&end), "{unit:?}");
     }
+}
+
+/// A text of nothing but the longest token has exactly the fewest tokens that its length allows.
+#[test]
+fn a_texts_length_bounds_its_tokens() {
+    for tokenizer in [Some(demo_tokenizer()), production_tokenizer()].into_iter().flatten() {
+        let ids = 0..tokenizer.vocabulary_size() as u32;
+        let plain = ids.filter(|&id| !tokenizer.is_added(id));
+        let bytes = |id| tokenizer.token_bytes(id).unwrap_or_default();
+        let longest = plain.max_by_key(|&id| bytes(id).len()).unwrap();
+        let text = std::str::from_utf8(bytes(longest)).unwrap();
+        assert_eq!(tokenizer.encode(text).unwrap(), [longest]);
+        assert_eq!(tokenizer.least_tokens(text), 1);
+        assert_eq!(tokenizer.least_tokens(&format!("{text}a")), 2);
+        assert_eq!(tokenizer.least_tokens(""), 0);
+    }
+}
+
+#[test]
+fn where_text_may_be_shortened_its_length_says_nothing() {
+    let json: serde_json::Value = serde_json::from_slice(text_support::DEMO_TOKENIZER).unwrap();
+    let least = |value: &serde_json::Value| {
+        Tokenizer::from_bytes(value.to_string().as_bytes()).unwrap().least_tokens(&"a".repeat(9999))
+    };
+    assert!(least(&json) > 0);
+    let mut empty = json.clone();
+    empty["normalizer"] = serde_json::json!({ "type": "Sequence", "normalizers": [] });
+    assert_eq!(least(&empty), least(&json));
+    let mut normalised = json.clone();
+    normalised["normalizer"] = serde_json::json!({ "type": "NFC" });
+    assert_eq!(least(&normalised), 0);
+    let mut removed = json.clone();
+    removed["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed".into();
+    assert_eq!(least(&removed), 0);
+    let mut unspelled = json.clone();
+    unspelled["pre_tokenizer"]["pretokenizers"].as_array_mut().unwrap().pop();
+    assert_eq!(least(&unspelled), 0);
+    let mut holed = json;
+    let vocabulary = holed["model"]["vocab"].as_object_mut().unwrap();
+    // No merge makes use of it.
+    assert!(vocabulary.remove("ÿ").is_some());
+    assert_eq!(least(&holed), 0);
 }
 
 #[test]

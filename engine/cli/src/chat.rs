@@ -212,16 +212,14 @@ impl<'a> Talk<'a> {
     fn answer(&mut self) -> Result<(Reply, FinishReason)> {
         let prompt = self.conversation.prompt().map_err(TextError::from)?;
         let read = self.conversation.parse_options(&prompt, Vec::new());
-        let config = &self.ready.source.config;
-        let image = config.image_token_id.unwrap_or(config.pad_token_id);
-        let prompt = prompt.encode(&self.ready.tokenizer, image)?;
+        let prompt = self.ready.encode(&prompt)?;
         let (prompt, pictures) = PromptPicture::place(&prompt, &self.pictures);
         let request = Request {
             max_tokens: Some(self.max_tokens(prompt.len() as u64)),
             prompt,
             pictures,
             sampling: self.sampling.clone(),
-            stop_ids: vec![config.eos_token_id],
+            stop_ids: vec![self.ready.source.config.eos_token_id],
             drafts: true,
         };
         let mut stream = ReplyStream::new(read);

@@ -73,15 +73,13 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         (inputs, Work { pictures: Pictures::Yes, ..Work::ALONE })
     };
     let mut ready = Ready::load(common, &options.limits, work)?;
-    let config = &ready.source.config;
-    let prompt = Prompt::continuation(inputs.len(), &text);
-    let prompt = prompt.encode(&ready.tokenizer, config.image_token_id.unwrap_or_default())?;
+    let prompt = ready.encode(&Prompt::continuation(inputs.len(), &text))?;
     let (prompt, pictures) = PromptPicture::place(&prompt, &inputs);
     let request = Request {
         prompt,
         pictures,
         sampling,
-        stop_ids: if options.ignore_eos { vec![] } else { vec![config.eos_token_id] },
+        stop_ids: if options.ignore_eos { vec![] } else { vec![ready.source.config.eos_token_id] },
         max_tokens: Some(options.max_tokens),
         drafts: true,
     };

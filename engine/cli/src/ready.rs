@@ -7,7 +7,7 @@ use tandem_engine::exec::{Engine, EngineOptions, Ranks, Runner};
 use tandem_engine::model::v41::vision_tower::TowerWeights;
 use tandem_engine::model::v41::{Config, ModelWeights, Resident, names};
 use tandem_engine::plan::{PICTURES, tensor_parallel};
-use tandem_engine::text::{Tokenizer, VocabularyMap};
+use tandem_engine::text::{EncodedPrompt, Prompt, Tokenizer, VocabularyMap};
 use tandem_engine::weights::{self, Checkpoint, Share};
 use tandem_engine::{Error, Result};
 use tandem_hal::{Device, Op, Place, Rule, Want};
@@ -109,6 +109,17 @@ impl Ready {
         let ranks = devices.iter().enumerate().map(load).collect::<Result<_>>()?;
         let engine = Engine::new(Ranks::new(ranks), options)?;
         Ok(Self { source, tokenizer, engine })
+    }
+
+    /// The prompt as ids; one that is surely too long is refused before it is encoded.
+    ///
+    /// # Errors
+    /// The prompt is too long, or the tokenizer lacks a token of it.
+    pub(crate) fn encode(&self, prompt: &Prompt) -> Result<EncodedPrompt> {
+        self.engine.check_length(prompt.least_tokens(&self.tokenizer))?;
+        // Without pictures there is nothing for the id to stand for.
+        let image = self.source.config.image_token_id.unwrap_or_default();
+        Ok(prompt.encode(&self.tokenizer, image)?)
     }
 }
 

@@ -145,6 +145,13 @@ fn numbers_out_of_range_name_their_flag() {
 }
 
 #[test]
+fn a_text_that_is_surely_too_long_is_refused_uncounted() {
+    let text = "whale ".repeat(1 << 20);
+    let refusal = tandem_with_input(&["generate", "-f", "-"], text.as_bytes());
+    refused(refusal, &["prompt: at least 419432 tokens", "65536; shorten it"]);
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_the_command_quietly() {
     for arguments in [
         &["generate", "Call me", "-n", "60000", "--ignore-eos"][..],

@@ -10,6 +10,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::kv::{Page, PagePools, PoolPages, SequencePages};
 use crate::sample::Draws;
+use crate::text::TokenCount;
 use std::collections::VecDeque;
 
 /// Runs many requests over one model, step by step.
@@ -66,6 +67,15 @@ impl<F: Forward> Engine<F> {
     /// Tokens that a request may have, prompt and answer together.
     pub fn capacity_tokens(&self) -> u64 {
         self.options.capacity_tokens(&self.geometry)
+    }
+
+    /// Whether a prompt of so many tokens leaves room for an answer: a prompt that is surely too
+    /// long need not be encoded.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] as [`Engine::add`] has it for such a prompt.
+    pub fn check_length(&self, tokens: TokenCount) -> Result<()> {
+        Request::check_length(tokens, &self.geometry, &self.options)
     }
 
     /// Queues a request.

@@ -3,6 +3,7 @@
 use super::{EngineOptions, Geometry, PictureGeometry, PromptPicture};
 use crate::error::{Error, Result};
 use crate::sample::SamplingParameters;
+use crate::text::TokenCount;
 
 /// Names a request for as long as it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,27 +33,11 @@ impl Request {
     /// # Errors
     /// [`Error::Argument`] naming the field, the number and the limit.
     pub(super) fn check(&self, geometry: &Geometry, options: &EngineOptions) -> Result<()> {
-        let capacity_tokens = options.capacity_tokens(geometry);
         let refuse = |field: &str, problem: String| Err(Error::argument(field, problem));
-        let (tokens, context) = (self.prompt.len() as u64, geometry.context_tokens);
-        if tokens == 0 {
+        if self.prompt.is_empty() {
             return refuse("prompt", "it has no tokens; give at least one".into());
         }
-        if tokens >= context {
-            return refuse(
-                "prompt",
-                format!("{tokens} tokens leave no room in a context of {context}; shorten it"),
-            );
-        }
-        if tokens >= capacity_tokens {
-            return refuse(
-                "prompt",
-                format!(
-                    "{tokens} tokens, but the cache holds {capacity_tokens}; shorten it or \
-                     allow longer sequences"
-                ),
-            );
-        }
+        Self::check_length(TokenCount::Exactly(self.prompt.len() as u64), geometry, options)?;
         if let Some(id) = self.prompt.iter().find(|id| u64::from(**id) >= geometry.vocab) {
             let vocab = geometry.vocab;
             return refuse("prompt", format!("id {id} is outside the vocabulary of {vocab}"));
@@ -62,6 +47,28 @@ impl Request {
         }
         self.check_pictures(geometry.pictures.filter(|_| options.pictures > 0))?;
         self.sampling.check(geometry.vocab, options.biases)
+    }
+
+    /// Whether a prompt of so many tokens leaves room for an answer.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] naming the number and the limit.
+    pub(super) fn check_length(
+        tokens: TokenCount,
+        geometry: &Geometry,
+        options: &EngineOptions,
+    ) -> Result<()> {
+        let (context, capacity) = (geometry.context_tokens, options.capacity_tokens(geometry));
+        let problem = if tokens.least() >= context {
+            format!("{tokens} leave no room in a context of {context}; shorten it")
+        } else if tokens.least() >= capacity {
+            format!(
+                "{tokens}, but the cache holds {capacity}; shorten it or allow longer sequences"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::argument("prompt", problem))
     }
 
     fn check_pictures(&self, geometry: Option<PictureGeometry>) -> Result<()> {

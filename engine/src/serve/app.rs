@@ -11,13 +11,15 @@ use super::answer::{Answer, TextReader};
 use super::answers::Answers;
 use super::api::error::ApiError;
 use super::api::sampling::ReplyFields;
+use super::body_room::BodyRoom;
 use super::job::{Failure, Job};
+use super::long_texts::LongTexts;
 use super::mailbox::EngineHandle;
 use super::options::ServerOptions;
 use super::pictures::PictureRoom;
 use crate::exec::PromptPicture;
 use crate::sample::Draws;
-use crate::text::Tokenizer;
+use crate::text::{TokenCount, Tokenizer};
 use crate::vision::PictureLimits;
 
 /// Names the token limit that holds when a request asked for more than fits.
@@ -47,6 +49,8 @@ pub(super) struct App {
     pub(super) model: ServedModel,
     pub(super) options: ServerOptions,
     pub(super) admission: Admission,
+    pub(super) bodies: BodyRoom,
+    pub(super) long_texts: LongTexts,
     pub(super) pictures: PictureRoom,
     /// Seconds since 1970 when the server started.
     pub(super) created: u64,
@@ -66,9 +70,17 @@ impl App {
         let running = engine.limits().max_sequences;
         let admission = Admission::new(running.saturating_add(options.max_queued_requests));
         let created = super::stamp::now_seconds();
-        let is_draining = AtomicBool::new(false);
-        let pictures = PictureRoom::new(options.pictures);
-        Self { engine, model, options, admission, pictures, created, is_draining }
+        Self {
+            admission,
+            bodies: BodyRoom::new(&options.body),
+            long_texts: LongTexts::new(options.long_text_bytes),
+            pictures: PictureRoom::new(options.pictures),
+            created,
+            is_draining: AtomicBool::new(false),
+            engine,
+            model,
+            options,
+        }
     }
 
     /// Ids of the vocabulary.
@@ -127,17 +139,16 @@ impl App {
         ApiError::overloaded(self.admission.retry_after_seconds())
     }
 
-    /// Runs what takes long on a thread for such things.
+    /// Tokens that the context has left behind a prompt, at least 1.
     ///
     /// # Errors
-    /// Those of `work`; 500 when it panicked.
-    pub(super) async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
-        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-            Err(Failure::Faulted(format!("preparing the request failed: {error}")).into())
-        })
+    /// 400 when there is no room for a reply. `field` is what the prompt came from.
+    pub(super) fn room(&self, field: &str, prompt_tokens: TokenCount) -> Result<u64, ApiError> {
+        let context_tokens = self.engine.limits().context_tokens;
+        match context_tokens.saturating_sub(prompt_tokens.least()) {
+            0 => Err(ApiError::context_length(field, prompt_tokens, context_tokens)),
+            room => Ok(room),
+        }
     }
 
     /// A job for a prompt. `field` is what the prompt came from, `limits` are the token limit that
@@ -153,12 +164,7 @@ impl App {
         (asked, open): (Option<u64>, u64),
         reply: &ReplyFields,
     ) -> Result<Submission, ApiError> {
-        let context_tokens = self.engine.limits().context_tokens;
-        let prompt_tokens = prompt.len() as u64;
-        let room = context_tokens.saturating_sub(prompt_tokens);
-        if room == 0 {
-            return Err(ApiError::context_length(field, prompt_tokens, context_tokens));
-        }
+        let room = self.room(field, TokenCount::Exactly(prompt.len() as u64))?;
         let max_tokens = asked.unwrap_or(open).min(room);
         let reported_limit = asked.filter(|&asked| asked > max_tokens).map(|_| max_tokens);
         let (sampling, stop_ids) = (reply.sampling.clone(), reply.stop_ids.clone());

@@ -13,6 +13,9 @@ pub struct ServerOptions {
     pub max_queued_requests: u32,
     /// Bounds of a request's body.
     pub body: BodyLimits,
+    /// Texts of prompts with more bytes are tokenised one at a time: that takes some fifty times
+    /// their memory.
+    pub long_text_bytes: usize,
     /// Bounds of its pictures.
     pub pictures: PictureBounds,
     /// How long running requests may go on after a signal to stop.
@@ -28,6 +31,10 @@ pub struct BodyLimits {
     pub bytes: usize,
     /// Longest time to arrive.
     pub timeout: Duration,
+    /// Bytes that the bodies of all requests may have from when they arrive until their prompts
+    /// are tokenised; more are answered 429. Half of it is for the first MiB of each body, so that
+    /// small ones find room however many large ones are slow. One of the most bytes always fits.
+    pub held_bytes: usize,
 }
 
 /// Bounds of pictures.
@@ -50,13 +57,19 @@ impl Default for PictureBounds {
 }
 
 impl ServerOptions {
-    /// The defaults under a name: 256 waiting requests, bodies of 32 MiB within 30 s, 30 s to
-    /// drain, a ping every 15 s, and [`PictureBounds::default`].
+    /// The defaults under a name: 256 waiting requests, bodies of 32 MiB within 30 s and 512
+    /// MiB in all, long texts from 1 MiB on, 30 s to drain, a ping every 15 s, and
+    /// [`PictureBounds::default`].
     pub fn new(served_model_name: impl Into<String>) -> Self {
         Self {
             served_model_name: served_model_name.into(),
             max_queued_requests: 256,
-            body: BodyLimits { bytes: 32 << 20, timeout: Duration::from_secs(30) },
+            body: BodyLimits {
+                bytes: 32 << 20,
+                timeout: Duration::from_secs(30),
+                held_bytes: 512 << 20,
+            },
+            long_text_bytes: 1 << 20,
             pictures: PictureBounds::default(),
             drain_timeout: Duration::from_secs(30),
             ping_interval: Duration::from_secs(15),

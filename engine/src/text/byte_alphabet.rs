@@ -4,7 +4,7 @@
 //! in byte order. Vocabulary entries of a byte-level tokenizer are written in it.
 
 /// Number of byte values.
-const BYTES: usize = 256;
+pub(super) const BYTES: usize = 256;
 
 /// True for the bytes that are written as themselves.
 const fn is_printable(byte: u8) -> bool {

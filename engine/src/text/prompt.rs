@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::control::ControlToken;
 use super::error::TextError;
+use super::token_count::TokenCount;
 use super::tokenizer::Tokenizer;
 
 /// A stretch of a prompt.
@@ -116,6 +117,25 @@ impl Prompt {
     /// The segments in order.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// Bytes of its texts.
+    pub fn text_bytes(&self) -> usize {
+        let bytes = |segment: &Segment| match segment {
+            Segment::Text(text) => text.len(),
+            Segment::Control(_) | Segment::Picture(_) => 0,
+        };
+        self.segments.iter().map(bytes).sum()
+    }
+
+    /// Fewest tokens that the encoded prompt can have, without encoding it. Every segment is
+    /// encoded by itself, so their fewest add up.
+    pub fn least_tokens(&self, tokenizer: &Tokenizer) -> TokenCount {
+        let least = |segment: &Segment| match segment {
+            Segment::Text(text) => tokenizer.least_tokens(text),
+            Segment::Control(_) | Segment::Picture(_) => 1,
+        };
+        TokenCount::AtLeast(self.segments.iter().map(least).sum())
     }
 
     /// The prompt as ids, every picture as one `image_token_id` (the id is the configuration's:

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::byte_alphabet::ByteAlphabet;
 use super::control::ControlToken;
+use super::coverage::longest_token_bytes;
 use super::error::TextError;
 
 /// One id of the vocabulary.
@@ -30,6 +31,8 @@ pub struct Tokenizer {
     /// Indexed by id; `None` for holes.
     entries: Vec<Option<Entry>>,
     added: HashMap<Box<str>, u32>,
+    /// Of those that text can become; `None` when a text's length says nothing about its tokens.
+    longest_token_bytes: Option<u64>,
 }
 
 impl std::fmt::Debug for Tokenizer {
@@ -92,7 +95,8 @@ impl Tokenizer {
             entries[index] = Some(Entry { bytes, spelling, added: is_added, control });
         }
         pipeline.with_added_vocabulary(tokenizers::AddedVocabulary::new());
-        Ok(Self { pipeline, entries, added })
+        let longest_token_bytes = longest_token_bytes(&pipeline, &alphabet);
+        Ok(Self { pipeline, entries, added, longest_token_bytes })
     }
 
     /// Number of ids: the largest id plus one.
@@ -121,6 +125,12 @@ impl Tokenizer {
             .encode_fast(text, false)
             .map_err(|reason| TextError::Encode { reason: reason.to_string() })?;
         Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Fewest ids that [`Tokenizer::encode`] can make of a text, from its length alone:
+    /// `ceil(bytes / longest_token_bytes)`. 0 where a tokenizer may drop or shorten text.
+    pub fn least_tokens(&self, text: &str) -> u64 {
+        self.longest_token_bytes.map_or(0, |longest| (text.len() as u64).div_ceil(longest))
     }
 
     /// Id of an added token by its spelling.

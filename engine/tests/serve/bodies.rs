@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::client::Connection;
 use crate::scripted::Scripted;
 use crate::server::TestServer;
 use crate::support::{chat, completion, ids};
@@ -149,4 +150,44 @@ fn c079_an_old_protocol() {
             assert_eq!(reply.ok()["choices"][0]["message"]["content"], "Call me");
         }
     }
+}
+
+/// A large body that arrives but for its end.
+fn stalled(server: &TestServer, bytes: usize) -> Connection {
+    let mut connection = server.connect();
+    let head = format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n\
+         content-length: {bytes}\r\n\r\n"
+    );
+    connection.send(head.as_bytes());
+    connection.send(" ".repeat(bytes - 1).as_bytes());
+    connection
+}
+
+#[test]
+fn bodies_together_are_bounded_and_small_ones_find_room() {
+    let server = TestServer::with(Scripted::saying(ids("Call me")), |options| {
+        options.body.bytes = 3 << 20;
+        options.body.held_bytes = 8 << 20;
+    });
+    let large = chat(json!({
+        "messages": [{ "role": "user", "content": "whale ".repeat((3 << 19) / 6) }],
+    }));
+    // Each gives its room back: together they would not have found it.
+    for _ in 0..9 {
+        server.chat(&large).refusal(400);
+    }
+    let slow = [stalled(&server, 3 << 20), stalled(&server, 3 << 20)];
+    server.wait_until("there is no room", |server| server.chat(&large).status == 429);
+    let reply = server.chat(&large);
+    assert_eq!(reply.json()["error"]["code"], "overloaded");
+    reply.refusal(429);
+    let seconds: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&seconds));
+    let trickling: Vec<_> = (0..100).map(|_| stalled(&server, 2)).collect();
+    for _ in 0..3 {
+        server.chat(&chat(json!({}))).ok();
+    }
+    drop((slow, trickling));
+    server.wait_until("there is room again", |server| server.chat(&large).status == 400);
 }

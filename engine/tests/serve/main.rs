@@ -13,6 +13,7 @@ mod joined;
 mod life;
 mod limits;
 mod log_probabilities;
+mod long_texts;
 mod messages;
 #[path = "../model_support/mod.rs"]
 mod model_support;

@@ -14,6 +14,12 @@ pub fn tokenizer() -> &'static Arc<Tokenizer> {
     &TOKENIZER
 }
 
+/// Bytes of the longest token that text can become.
+pub fn longest_token_bytes() -> usize {
+    let plain = (0..2048).filter(|&id| !tokenizer().is_added(id));
+    plain.map(|id| tokenizer().token_bytes(id).unwrap().len()).max().unwrap()
+}
+
 /// Ids of a reply in which the spellings of `</think>` and the markup's marker mean the tokens.
 pub fn ids(text: &str) -> Vec<u32> {
     let markers = [ControlToken::ThinkClose, ControlToken::Dsml];

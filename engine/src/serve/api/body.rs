@@ -1,7 +1,5 @@
 //! A request's body: bounded in bytes and time, then JSON.
 
-use std::time::Duration;
-
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use tokio_stream::StreamExt;
@@ -9,22 +7,24 @@ use tokio_stream::StreamExt;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::json;
-use crate::serve::options::BodyLimits;
+use crate::serve::app::App;
+use crate::serve::body_room::HeldRoom;
 
-/// How much beyond the limit is read and dropped before an answer, so that a client which sends
-/// everything before it listens gets to hear the refusal.
+/// How much of a body that is refused is read and dropped before the answer, so that a client which
+/// sends everything before it listens gets to hear the refusal.
 const DROPPED_BYTES: usize = 256 << 20;
 
-/// Reads the object that a request carries.
+/// Reads the object that a request carries. Whoever has what was read also holds the room that the
+/// body takes.
 ///
 /// # Errors
 /// 400 for another content type or what is not a JSON object, 408 when it takes too long, 413 when
-/// it is too long.
+/// it is too long, 429 when the bodies of other requests take all the memory there is for them.
 pub(super) async fn read_object(
+    app: &App,
     headers: &HeaderMap,
     body: Body,
-    limits: &BodyLimits,
-) -> Result<Fields, ApiError> {
+) -> Result<(Fields, HeldRoom), ApiError> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if !content_type.is_some_and(is_json) {
         let found = content_type.unwrap_or("none");
@@ -32,41 +32,45 @@ pub(super) async fn read_object(
             "content-type is {found}; send the body as application/json"
         )));
     }
-    let bytes = tokio::time::timeout(limits.timeout, read_bytes(body, limits.bytes))
+    let timeout = app.options.body.timeout;
+    let (bytes, room) = tokio::time::timeout(timeout, read_bytes(app, body))
         .await
-        .map_err(|_| ApiError::too_slow(seconds(limits.timeout)))??;
+        .map_err(|_| ApiError::too_slow(timeout.as_secs_f64()))??;
     match json::parse(&bytes) {
-        Ok(serde_json::Value::Object(map)) => Ok(Fields::new("", map)),
+        Ok(serde_json::Value::Object(map)) => Ok((Fields::new("", map), room)),
         Ok(_) => Err(ApiError::bad_request("the body is not a JSON object; send one")),
         Err(error) => Err(ApiError::bad_request(format!("the body is not JSON: {error}"))),
     }
 }
 
-async fn read_bytes(body: Body, limit_bytes: usize) -> Result<Vec<u8>, ApiError> {
-    let mut bytes = Vec::new();
+async fn read_bytes(app: &App, body: Body) -> Result<(Vec<u8>, HeldRoom), ApiError> {
+    let limit_bytes = app.options.body.bytes;
+    let mut read = Ok((Vec::new(), app.bodies.body()));
     let mut dropped_bytes = 0;
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk: Bytes =
             chunk.map_err(|error| ApiError::bad_request(format!("the body broke off: {error}")))?;
-        if dropped_bytes > 0 || chunk.len() > limit_bytes - bytes.len() {
-            dropped_bytes += chunk.len();
-            bytes = Vec::new();
-        } else {
-            bytes.extend_from_slice(&chunk);
+        if let Ok((bytes, room)) = &mut read {
+            // Forgets what was read, and gives its room back.
+            if chunk.len() > limit_bytes - bytes.len() {
+                read = Err(ApiError::too_large(limit_bytes));
+            } else if !room.grow_to(bytes.len() + chunk.len()) {
+                read = Err(app.overloaded());
+            } else {
+                bytes.extend_from_slice(&chunk);
+                continue;
+            }
         }
+        dropped_bytes += chunk.len();
         if dropped_bytes > DROPPED_BYTES {
             break;
         }
     }
-    if dropped_bytes > 0 { Err(ApiError::too_large(limit_bytes)) } else { Ok(bytes) }
+    read
 }
 
 fn is_json(content_type: &str) -> bool {
     let media = content_type.split(';').next().unwrap_or_default().trim();
     media.eq_ignore_ascii_case("application/json")
-}
-
-fn seconds(duration: Duration) -> f64 {
-    duration.as_secs_f64()
 }

@@ -27,7 +27,7 @@ use crate::serve::answers::Answers;
 use crate::serve::app::{App, Submission};
 use crate::serve::sse;
 use crate::serve::stamp::Stamp;
-use crate::text::{ControlToken, Event, FinishReason, PlainStream, Tokenizer};
+use crate::text::{ControlToken, Event, FinishReason, PlainStream, TokenCount, Tokenizer};
 
 /// Tokens of a reply when the request says nothing, as the protocol has it.
 const OPEN_LIMIT: u64 = 16;
@@ -47,15 +47,20 @@ pub(in crate::serve) async fn answer(
     body: Body,
 ) -> Result<Response, ApiError> {
     app.check_open()?;
-    let mut fields = read_object(&headers, body, &app.options.body).await?;
+    let (mut fields, room) = read_object(&app, &headers, body).await?;
     app.check_model(fields.text("model")?.as_deref())?;
     let request = read(fields, app.vocabulary())?;
+    let text_bytes = check_lengths(&app, &request.prompts)?;
     let replies = request.reply.replies;
     let permit = app.admit(request.prompts.len() * replies)?;
     let (streamed, include_usage) = (request.reply.stream, request.reply.include_usage);
     let stop = request.reply.stop.clone();
     let prepared = Arc::clone(&app);
-    let (submissions, echoes) = app.blocking(move || prepare(&prepared, request)).await?;
+    let prepare = move || {
+        let _room = room;
+        prepare(&prepared, request)
+    };
+    let (submissions, echoes) = app.long_texts.run(text_bytes, prepare).await?;
     let max_tokens = submissions.iter().filter_map(|submission| submission.reported_limit).min();
     let answers = app.start(submissions, replies, || TextReader::plain(&stop), permit).await?;
     let starts: Vec<_> = echoes.into_iter().flat_map(|echo| vec![echo; replies]).collect();
@@ -89,6 +94,21 @@ fn read(mut fields: Fields, vocabulary: u32) -> Result<CompletionRequest, ApiErr
     }
     fields.finish_knowing(unsupported::completion_field)?;
     Ok(CompletionRequest { prompts, echo, reply })
+}
+
+/// The bytes of all texts.
+///
+/// # Errors
+/// 400 when one surely has more tokens than fit; none is encoded for that.
+fn check_lengths(app: &App, prompts: &[PromptField]) -> Result<usize, ApiError> {
+    let mut bytes = 0;
+    for prompt in prompts {
+        if let PromptField::Text(text) = prompt {
+            bytes += text.len();
+            app.room("prompt", TokenCount::AtLeast(app.model.tokenizer.least_tokens(text)))?;
+        }
+    }
+    Ok(bytes)
 }
 
 /// The jobs, and the text that each prompt's replies begin with.

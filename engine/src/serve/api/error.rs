@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::serve::job::Failure;
-use crate::text::{ConversationError, TextError};
+use crate::text::{ConversationError, TextError, TokenCount};
 
 /// An answer that is an error.
 #[derive(Clone, Debug)]
@@ -50,11 +50,11 @@ impl ApiError {
     /// A prompt that leaves no room for a reply.
     pub(in crate::serve) fn context_length(
         param: &str,
-        prompt_tokens: u64,
+        prompt_tokens: TokenCount,
         context_tokens: u64,
     ) -> Self {
         let problem = format!(
-            "the prompt has {prompt_tokens} tokens and the reply needs at least 1, the context \
+            "the prompt has {prompt_tokens} and the reply needs at least 1, the context \
              holds {context_tokens}; shorten the prompt"
         );
         Self::invalid(param, problem).coded("context_length_exceeded")
