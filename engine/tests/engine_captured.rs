@@ -7,64 +7,18 @@ mod model_support;
 
 use engine_support::{Answer, answers, prompt};
 use model_support::demo::{self, Recorder};
-use std::collections::HashMap;
+use model_support::guarded::{Guarded, Ran};
+use model_support::witness::{Logits, Witness};
+use std::cell::Cell;
 use std::sync::Arc;
 use tandem_engine::Result;
 use tandem_engine::exec::{
-    DraftLists, Drafter, Engine, EngineOptions, Forward, Geometry, Request, Runner, Sample,
-    Sampled, StepLists,
+    DraftLists, Drafter, Engine, EngineOptions, Event, Forward, Geometry, Request, RequestId,
+    Runner, Sample, Sampled, StepLists, StepShape,
 };
 use tandem_engine::sample::SamplingParameters;
-use tandem_hal::{Device, Enc, Rule, View};
+use tandem_hal::{Device, Enc, Place, Rule, View};
 use tandem_reference::{RefDevice, Setup, Weights};
-
-/// The bytes of the logits after each text.
-type Logits = HashMap<Vec<u32>, Vec<u8>>;
-
-/// Keeps the logits of every token that counted.
-struct Witness {
-    runner: Runner<Recorder>,
-    logits: Logits,
-}
-
-impl Witness {
-    /// The first rows of the logits that the last step left.
-    fn read(&self, outputs: u64) -> Vec<Vec<u8>> {
-        let last = self.runner.network().last();
-        let shape = [outputs, self.geometry().vocab];
-        let rows = View::dense(last.alloc(), last.offset(), Enc::F32, &shape).unwrap();
-        let bytes = self.runner.stream().read(&rows).unwrap();
-        bytes.chunks(shape[1] as usize * 4).map(<[u8]>::to_vec).collect()
-    }
-}
-
-impl Forward for Witness {
-    fn geometry(&self) -> &Geometry {
-        self.runner.geometry()
-    }
-    fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
-        let sampled = self.runner.step(lists, samples)?;
-        if samples.is_empty() {
-            return Ok(sampled);
-        }
-        let mut rows = self.read(lists.rows.output_at.len() as u64).into_iter();
-        for (sample, sampled) in samples.iter().zip(&sampled) {
-            let mut text = [sample.prompt, sample.generated].concat();
-            let outputs =
-                if sample.drafts.is_empty() { 1 } else { self.geometry().draft_block + 1 };
-            let rows: Vec<_> = rows.by_ref().take(outputs as usize).collect();
-            for (at, row) in rows.into_iter().enumerate().take(sampled.accepted as usize + 1) {
-                assert_eq!(text.len() as u64, sample.position + at as u64);
-                self.logits.insert(text.clone(), row);
-                text.extend(sample.drafts.get(at));
-            }
-        }
-        Ok(sampled)
-    }
-    fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
-        self.runner.draft(lists, drafters)
-    }
-}
 
 /// How an engine runs.
 #[derive(Debug, Clone, Copy)]
@@ -82,29 +36,39 @@ struct Outcome {
     replays: u64,
 }
 
+fn options(chunk_tokens: u64, draft_tokens: u64) -> EngineOptions {
+    EngineOptions {
+        sequences: 4,
+        step_tokens: 64,
+        chunk_tokens,
+        pages: 32,
+        context_tokens: 1024,
+        draft_tokens,
+        step_sizes: vec![2, 3],
+        ..engine_support::options()
+    }
+}
+
+fn runner(device: &Arc<dyn Device>, captured: bool, options: &EngineOptions) -> Runner<Recorder> {
+    let resident = Recorder::new(demo::resident(device.as_ref(), true, options));
+    let mut runner = Runner::new(device, resident, options, Rule::Block).unwrap();
+    if captured {
+        let reserved = device.ledger();
+        runner.capture(options).unwrap();
+        assert_eq!(device.ledger(), reserved, "a capture reserved something");
+    }
+    runner
+}
+
 fn run(how: How) -> Outcome {
     let setup = Setup { weights: how.weights, ..Setup::default() };
     let device: Arc<dyn Device> = Arc::new(RefDevice::with(&setup));
-    let options = EngineOptions {
-        sequences: 4,
-        step_tokens: 64,
-        chunk_tokens: how.chunk_tokens,
-        pages: 32,
-        context_tokens: 1024,
-        draft_tokens: how.draft_tokens,
-        step_sizes: vec![2, 3],
-        ..engine_support::options()
-    };
-    let resident = demo::resident(device.as_ref(), true, &options);
-    let mut runner = Runner::new(&device, Recorder::new(resident), &options, Rule::Block).unwrap();
-    let reserved = device.ledger().len();
-    if how.captured {
-        runner.capture(&options).unwrap();
-    }
-    let witness = Witness { runner, logits: Logits::new() };
-    let mut engine = Engine::new(witness, options).unwrap();
+    let options = options(how.chunk_tokens, how.draft_tokens);
+    let runner = runner(&device, how.captured, &options);
+    let reserved = device.ledger();
+    let mut engine = Engine::new(Witness::new(runner), options).unwrap();
     let answers = answers(&mut engine, requests());
-    assert_eq!(device.ledger().len(), reserved, "something was reserved after the start");
+    assert_eq!(device.ledger(), reserved, "something was reserved after the start");
     let Witness { runner, logits } = engine.model();
     Outcome { answers, logits: logits.clone(), replays: runner.replays() }
 }
@@ -167,4 +131,205 @@ fn captured_or_not_in_any_layout_and_any_chunks() {
     let accepted: u64 = with.answers.iter().map(|answer| answer.usage.accepted_tokens).sum();
     println!("{common} texts in common, {accepted} drafts stood");
     assert!(accepted > 0, "no draft stood");
+}
+
+/// Nine of different lengths, so that rows complete groups and pages at different times.
+fn crowd() -> Vec<Request> {
+    (0..9).map(|at| engine_support::request(prompt(at, 2 + at), 4)).collect()
+}
+
+/// The demo among guards, with sizes of steps captured or without.
+fn guarded(draft_tokens: u64, step_sizes: Vec<u64>) -> Engine<Guarded> {
+    let device: Arc<dyn Device> = Arc::new(RefDevice::new());
+    let options = EngineOptions {
+        sequences: 9,
+        step_tokens: 64,
+        pages: 16,
+        context_tokens: 128,
+        draft_tokens,
+        step_sizes,
+        ..engine_support::options()
+    };
+    let runner = runner(&device, true, &options);
+    Engine::new(Guarded::new(Witness::new(runner)), options).unwrap()
+}
+
+/// Whatever a captured step is padded with, live rows are those of a run without graphs and no
+/// other record of a cache changes.
+#[test]
+fn c090_padding_writes_nothing() {
+    for draft_tokens in [0, 5] {
+        let mut plain = guarded(draft_tokens, vec![]);
+        plain.model().put_guards();
+        let expected = answers(&mut plain, crowd());
+        let plain = &plain.model().witness;
+        assert_eq!(plain.runner.replays(), 0);
+        let mut engine = guarded(draft_tokens, vec![4, 8]);
+        let mut before = 0;
+        let all = [(3, 4), (4, 4), (5, 8), (7, 8), (9, 9)];
+        let some = if draft_tokens == 0 { all.as_slice() } else { &all[..1] };
+        for &(count, rows) in some {
+            engine.model().put_guards();
+            let got = answers(&mut engine, crowd()[..count].to_vec());
+            for (got, expected) in got.iter().zip(&expected) {
+                assert_eq!(got.tokens, expected.tokens, "{count} requests");
+            }
+            let steps = &engine.model().steps[before..];
+            before += steps.len();
+            if draft_tokens == 0 {
+                // The prompts, then a token each.
+                let decode = Ran { live_rows: count, rows, captured: count < 9 };
+                assert_eq!(steps[1..], [decode; 3]);
+            } else {
+                let padded = |ran: &&Ran| ran.captured && ran.live_rows < ran.rows;
+                assert!(steps.iter().any(|ran| padded(&ran)), "{steps:?}");
+            }
+        }
+        for (text, logits) in &engine.model().witness.logits {
+            assert!(plain.logits.get(text) == Some(logits), "{} tokens", text.len());
+        }
+    }
+}
+
+/// Before every step it is asked for steps and drafts larger than it was made for.
+struct Pressed {
+    witness: Witness,
+    options: EngineOptions,
+    /// Captures everything again before the next step: what is captured says where it found it.
+    recaptures: Cell<bool>,
+}
+
+impl Pressed {
+    fn refuses_to_grow(&mut self) {
+        let geometry = self.geometry().clone();
+        let sequences = self.options.sequences;
+        // What the model has room for, then what its lists have.
+        for tokens in [self.options.step_tokens + 1, self.options.step_tokens * 4] {
+            let shape = StepShape { tokens, sequences, outputs: 1, table_pages: 1 };
+            let step = StepLists::padding(shape, &geometry);
+            assert!(self.witness.step(&step, &[]).is_err(), "{tokens} rows were taken");
+        }
+        let draft = DraftLists::new(&[], sequences + 1, &[], &geometry);
+        assert!(self.witness.draft(&draft, &[]).is_err(), "a larger draft was taken");
+    }
+}
+
+impl Forward for Pressed {
+    fn geometry(&self) -> &Geometry {
+        self.witness.geometry()
+    }
+    fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
+        self.refuses_to_grow();
+        if self.recaptures.take() {
+            self.witness.runner.capture(&self.options)?;
+        }
+        self.witness.step(lists, samples)
+    }
+    fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
+        self.witness.draft(lists, drafters)
+    }
+}
+
+/// A device with an engine, and what came of its steps so far.
+struct Stage {
+    device: Arc<dyn Device>,
+    engine: Engine<Pressed>,
+    captured: bool,
+    events: Vec<Vec<Event>>,
+}
+
+impl Stage {
+    fn new(captured: bool) -> Self {
+        let device: Arc<dyn Device> = Arc::new(RefDevice::new());
+        let options = options(32, 5);
+        let runner = runner(&device, captured, &options);
+        let (witness, recaptures) = (Witness::new(runner), Cell::new(false));
+        let model = Pressed { witness, options: options.clone(), recaptures };
+        Self { engine: Engine::new(model, options).unwrap(), device, captured, events: vec![] }
+    }
+
+    fn add(&mut self, prompt_tokens: u64, max_tokens: u64, drafts: bool) -> RequestId {
+        let request = engine_support::request(prompt(prompt_tokens, prompt_tokens), max_tokens);
+        self.engine.add(Request { drafts, ..request }).unwrap()
+    }
+
+    /// Steps after which `running` requests run; the last three as captured if anything is.
+    fn steps(&mut self, count: u64, running: usize) {
+        let replays = |stage: &Self| stage.engine.model().witness.runner.replays();
+        for at in 0..count {
+            let before = replays(self);
+            self.events.push(self.engine.step().unwrap());
+            self.engine.check().unwrap();
+            let replayed = replays(self) > before;
+            assert!(at + 3 < count || replayed == self.captured, "step {at} of {count}");
+        }
+        assert_eq!(self.engine.running(), running);
+    }
+
+    /// Memory that came after the engine's, full of ones; as much was given back in between.
+    fn occupy(&self) -> Vec<View> {
+        let stream = self.device.stream().unwrap();
+        let fill = |kib: u64| {
+            let alloc = self.device.allocate(kib << 10, Place::Device, "noise").unwrap();
+            let view = View::dense(&alloc, 0, Enc::U8, &[kib << 10]).unwrap();
+            stream.fill(&view, 0xff).unwrap();
+            view
+        };
+        let all: Vec<_> = (1..65).map(fill).collect();
+        all.into_iter().step_by(2).collect()
+    }
+
+    /// A second engine on the same device, from its start to its end.
+    fn second_engine(&self) {
+        let options = options(64, 0);
+        let witness = Witness::new(runner(&self.device, self.captured, &options));
+        let mut engine = Engine::new(witness, options).unwrap();
+        answers(&mut engine, vec![engine_support::request(vec![7], 3)]);
+    }
+}
+
+/// The events of every step and all logits, while memory, requests and sizes come and go.
+fn turmoil(captured: bool) -> (Vec<Vec<Event>>, Logits) {
+    let mut stage = Stage::new(captured);
+    let reserved = stage.device.ledger();
+    stage.add(5, 200, false);
+    let cancelled = stage.add(23, 200, false);
+    stage.steps(1 + 3, 2);
+
+    // A request goes, others' memory comes, and a prompt of three chunks is read; then drafts are
+    // made and verified.
+    let noise = stage.occupy();
+    assert!(stage.engine.cancel(cancelled));
+    let drafting = stage.add(70, 200, true);
+    stage.steps(3 + 3, 2);
+    stage.second_engine();
+    stage.steps(3, 2);
+
+    // A larger captured size until the newcomer ends, then the smaller one again.
+    stage.add(4, 5, false);
+    stage.steps(1 + 3, 3);
+    drop(noise);
+    stage.steps(1 + 3, 2);
+
+    // The graph of the first steps again.
+    assert!(stage.engine.cancel(drafting));
+    stage.add(6, 200, false);
+    stage.steps(1 + 3, 2);
+    assert_eq!(stage.device.ledger(), reserved, "the engine's memory has changed");
+
+    stage.engine.model().recaptures.set(captured);
+    stage.steps(3, 2);
+    (stage.events, stage.engine.model().witness.logits.clone())
+}
+
+/// Whatever happens between the replays of a captured step, it finds its memory where it was, and
+/// nothing that it was made for can grow.
+#[test]
+fn c091_addresses_stay_put() {
+    let ((plain, plain_logits), (captured, logits)) = (turmoil(false), turmoil(true));
+    assert_eq!(captured.len(), plain.len());
+    for (step, (captured, plain)) in captured.iter().zip(&plain).enumerate() {
+        assert_eq!(captured, plain, "step {step}");
+    }
+    assert!(logits == plain_logits, "logits differ");
 }

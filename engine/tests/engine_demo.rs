@@ -92,6 +92,48 @@ fn c054_c076_tokens_do_not_depend_on_drafts_batches_chunks_or_threads() {
     assert!(accepted > 0, "the draft stages never agree with the model");
 }
 
+/// The tokens and log-probabilities of a greedy prompt are the same alone, five times, and among
+/// 45 other requests, whatever its place among them.
+#[test]
+fn c076_greedy_text_alone_and_among_45_others() {
+    let device: Arc<dyn Device> = Arc::new(RefDevice::new());
+    let options = EngineOptions {
+        sequences: 50,
+        step_tokens: 128,
+        pages: 50,
+        context_tokens: 64,
+        draft_tokens: 0,
+        step_sizes: vec![1, 50],
+        ..engine_support::options()
+    };
+    let resident = demo::resident(device.as_ref(), false, &options);
+    let mut runner = Runner::new(&device, resident, &options, Rule::Block).unwrap();
+    runner.capture(&options).unwrap();
+    let mut engine = Engine::new(runner, options).unwrap();
+    let request = |prompt: Vec<u32>, temperature| Request {
+        sampling: SamplingParameters { log_probs: Some(2), temperature, ..Default::default() },
+        ..engine_support::request(prompt, 5)
+    };
+    let greedy: Vec<_> =
+        (0..5).map(|at| request(engine_support::prompt(at, 2 + 3 * at), 0.0)).collect();
+    let alone: Vec<_> =
+        greedy.iter().map(|one| answers(&mut engine, vec![one.clone()]).remove(0)).collect();
+    for _ in 1..5 {
+        for (one, first) in greedy.iter().zip(&alone) {
+            assert_eq!(answers(&mut engine, vec![one.clone()])[0], *first, "alone");
+        }
+    }
+    let other = |at: u64| request(engine_support::prompt(100 + at, 1 + at % 4), (at % 3) as f32);
+    let mut crowd: Vec<_> = (0..45).map(other).collect();
+    for (at, one) in greedy.iter().enumerate() {
+        crowd.insert(11 * at, one.clone());
+    }
+    let together = answers(&mut engine, crowd);
+    for (at, alone) in alone.iter().enumerate() {
+        assert_eq!(together[11 * at], *alone, "prompt {at} among others");
+    }
+}
+
 /// Keeps the blocks that are drafted.
 struct Watched {
     runner: Runner<Resident>,

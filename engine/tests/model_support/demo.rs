@@ -1,6 +1,8 @@
 //! The demo checkpoint, loaded.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Debug;
 
 use tandem_engine::Result;
 use tandem_engine::exec::{Batch, DraftBatch, EngineOptions, Geometry, Network};
@@ -36,20 +38,30 @@ fn source(checkpoint: &Checkpoint) -> Source<'_> {
     Source { checkpoint: Some(checkpoint), share: Share::WHOLE, tables: Place::Device }
 }
 
-/// Knows where the logits of every step lie.
+/// Knows where the logits of every step lie, and that steps and drafts of equal shapes have
+/// everything at equal addresses, which is what captured ones rely on.
 pub struct Recorder {
     pub resident: Resident,
-    pub logits: RefCell<Option<View>>,
+    logits: RefCell<Option<View>>,
+    /// As they print, by shape.
+    addresses: RefCell<HashMap<[u64; 4], String>>,
 }
 
 impl Recorder {
     pub fn new(resident: Resident) -> Self {
-        Self { resident, logits: RefCell::default() }
+        Self { resident, logits: RefCell::default(), addresses: RefCell::default() }
     }
 
     /// The logits of the last step.
     pub fn last(&self) -> View {
         self.logits.borrow().clone().expect("steps and captures run the model")
+    }
+
+    fn stays(&self, shape: [u64; 4], operands: &dyn Debug) {
+        let addresses = format!("{operands:?}");
+        let mut known = self.addresses.borrow_mut();
+        let first = known.entry(shape).or_insert_with(|| addresses.clone());
+        assert_eq!(*first, addresses, "a step or draft has moved");
     }
 }
 
@@ -60,10 +72,17 @@ impl Network for Recorder {
     fn forward(&self, batch: &Batch, on: &dyn Stream) -> Result<View> {
         let logits = self.resident.forward(batch, on)?;
         *self.logits.borrow_mut() = Some(logits.clone());
+        // Others are never captured.
+        if batch.upper.is_none() && batch.pictures.is_none() {
+            let shape = [batch.tokens, batch.sequences, batch.outputs, batch.table.shape()[1]];
+            self.stays(shape, &(batch, &logits));
+        }
         Ok(logits)
     }
     fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {
-        self.resident.draft(batch, on)
+        let logits = self.resident.draft(batch, on)?;
+        self.stays([batch.tokens, batch.sequences, 0, 0], &(batch, &logits));
+        Ok(logits)
     }
     fn bias(&self, previous: &View, logits: &View, on: &dyn Stream) -> Result<()> {
         self.resident.bias(previous, logits, on)

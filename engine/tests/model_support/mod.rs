@@ -2,7 +2,9 @@
 #![allow(dead_code)]
 
 pub mod demo;
+pub mod guarded;
 pub mod live;
+pub mod witness;
 
 use std::fs;
 

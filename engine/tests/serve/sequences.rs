@@ -18,7 +18,11 @@ fn model(drafts: Drafts) -> FakeModel {
 }
 
 fn server(model: FakeModel, options: EngineOptions) -> TestServer {
-    let sequences = Sequences::new(Engine::new(model, options).unwrap(), vec![1]);
+    server_with(model, options, vec![1])
+}
+
+fn server_with(model: FakeModel, options: EngineOptions, stop_ids: Vec<u32>) -> TestServer {
+    let sequences = Sequences::new(Engine::new(model, options).unwrap(), stop_ids);
     TestServer::around(EngineHandle::spawn(sequences).unwrap(), ServerOptions::new("demo"))
 }
 
@@ -67,28 +71,46 @@ fn c075_seeds_at_any_load() {
 }
 
 #[test]
-fn c076_greedy_text_alone_and_among_others() {
-    let server = server(model(Drafts::Mixed), options());
+fn c076_greedy_text_alone_and_among_45_others() {
+    let options = EngineOptions { sequences: 50, step_tokens: 512, pages: 4096, ..options() };
+    let server = server_with(model(Drafts::Mixed), options, vec![]);
     let greedy = |number: u64| prompt(number, 10 + 17 * number, json!({ "temperature": 0 }));
-    let alone: Vec<_> = (0..8).map(|number| said(&server, &greedy(number))).collect();
+    let alone: Vec<_> = (0..5).map(|number| said(&server, &greedy(number))).collect();
+    let repeated = |number: u64| {
+        for _ in 0..5 {
+            assert_eq!(said(&server, &greedy(number)), alone[number as usize], "{number}");
+        }
+    };
+    (0..5).for_each(repeated);
+    // They go on as long as their connections, so that all of them run all the time.
+    let others: Vec<_> = (0..45)
+        .map(|number| {
+            let more = json!({ "stream": true, "max_tokens": 3500, "temperature": number % 3 });
+            let body = prompt(100 + number, 1 + 3 * number, more).to_string();
+            let mut connection = server.connect();
+            connection.send_request("POST", "/v1/completions", Some(body.as_bytes()));
+            connection
+        })
+        .collect();
+    let all_run = |server: &TestServer| server.engine.load().running >= 45;
+    server.wait_until("all others run", all_run);
     std::thread::scope(|scope| {
-        for (number, alone) in alone.iter().enumerate() {
+        for (number, alone) in (0..).zip(&alone) {
             let (server, greedy) = (&server, &greedy);
             scope.spawn(move || {
-                let mut body = greedy(number as u64);
-                assert_eq!(*alone, said(server, &body));
-                merge(
-                    &mut body,
-                    json!({ "stream": true, "stream_options": { "include_usage": true } }),
-                );
+                repeated(number);
+                let mut body = greedy(number);
+                let usage = json!({ "include_usage": true });
+                merge(&mut body, json!({ "stream": true, "stream_options": usage }));
                 let streamed = server.completion(&body).events().joined();
-                assert_eq!(
-                    (json!(streamed.text), streamed.usage),
-                    (alone.0["text"].clone(), alone.1.clone())
-                );
+                assert_eq!(json!(streamed.text), alone.0["text"]);
+                assert_eq!(streamed.usage, alone.1);
             });
         }
     });
+    assert!(all_run(&server), "some others ended too soon");
+    drop(others);
+    server.wait_until_free(4096);
 }
 
 #[test]
