@@ -65,9 +65,12 @@ template <typename T> T atomicMax(T *at, T value) {
     return emu::exchange(at, [=](T old) { return std::max(old, value); });
 }
 
+using std::copysign;
 using std::erfc;
 using std::exp;
+using std::fabs;
 using std::fma;
 using std::log;
+using std::log1p;
 using std::rint;
 using std::sqrt;

@@ -18,3 +18,6 @@ DEVICE float ue8m0_to_f32(u8 code) {
     if (code == 0) return float_of(0x400000u);
     return code == 0xFF ? float_of(NAN_BITS) : float_of((u32)code << 23);
 }
+
+// Twice the scale; NaN for the largest one and for NaN.
+DEVICE u8 ue8m0_doubled(u8 code) { return code < 0xFE ? (u8)(code + 1) : (u8)0xFF; }

@@ -14,8 +14,6 @@ macro_rules! unwritten {
 }
 
 unwritten! {
-    Decode Requant
-    Mxfp8Linear Mxfp4Linear F32Linear GroupedLinear
     Scores TopK Candidates Select
     SparseAttention MergeAttention MlaExpanded MlaAbsorbed
     Route GateUp Swiglu Down Combine AddShared ExpertUp ExpertDown

@@ -1,6 +1,8 @@
 //! Kernel rows of the `quant` operators.
 
 mod cast;
+mod decode;
+mod requant;
 mod rule;
 
 pub(super) use rule::Rule;

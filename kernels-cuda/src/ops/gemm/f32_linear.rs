@@ -1,0 +1,23 @@
+//! Rows of [`F32Linear`].
+
+use super::tile;
+use crate::ops::prelude::*;
+use tandem_hal::{Elem, F32Linear};
+
+impl Rows for F32Linear {
+    fn rows() -> &'static [Row<Self, Launch<Self>>] {
+        const { &[portable::<Self>("gemm/f32_linear", run, any)] }
+    }
+}
+
+fn run(d: &F32Linear, io: &Arguments<F32Linear>, on: &Launcher<'_>) -> Result<()> {
+    let (tokens, [x, weight, y]) = (on.at(Sym::Tokens), [io.x, io.weight, io.y].map(View));
+    let kernel = match (d.x == Elem::F32, d.weight == Elem::F32) {
+        (false, false) => "gemm_f32__portable_bf16_bf16",
+        (false, true) => "gemm_f32__portable_bf16_f32",
+        (true, false) => "gemm_f32__portable_f32_bf16",
+        (true, true) => "gemm_f32__portable_f32_f32",
+    };
+    let arguments = [x, weight, y, U64(d.n), U64(d.k), U64(tokens)];
+    on.rows(kernel, tile::count(1, d.n, tokens), tile::THREADS, &arguments)
+}

@@ -1,0 +1,17 @@
+//! Rows of [`GroupedLinear`].
+
+use super::tile;
+use crate::ops::prelude::*;
+use tandem_hal::GroupedLinear;
+
+impl Rows for GroupedLinear {
+    fn rows() -> &'static [Row<Self, Launch<Self>>] {
+        const { &[portable::<Self>("gemm/grouped_linear", run, any)] }
+    }
+}
+
+fn run(d: &GroupedLinear, io: &Arguments<GroupedLinear>, on: &Launcher<'_>) -> Result<()> {
+    let (tokens, [x, weight, y]) = (on.at(Sym::Tokens), [io.x, io.weight, io.y].map(View));
+    let arguments = [x, weight, y, U64(d.groups), U64(d.n), U64(d.k), U64(tokens)];
+    on.rows("gemm_grouped__portable", tile::count(d.groups, d.n, tokens), tile::THREADS, &arguments)
+}

@@ -1,0 +1,17 @@
+//! Rows of [`Mxfp8Linear`].
+
+use super::tile;
+use crate::ops::prelude::*;
+use tandem_hal::Mxfp8Linear;
+
+impl Rows for Mxfp8Linear {
+    fn rows() -> &'static [Row<Self, Launch<Self>>] {
+        const { &[portable::<Self>("gemm/mxfp8_linear", run, any)] }
+    }
+}
+
+fn run(d: &Mxfp8Linear, io: &Arguments<Mxfp8Linear>, on: &Launcher<'_>) -> Result<()> {
+    let (tokens, [x, weight, y]) = (on.at(Sym::Tokens), [io.x, io.weight, io.y].map(View));
+    let arguments = [x, weight, y, U64(d.n), U64(d.k), U64(tokens)];
+    on.rows("gemm_mxfp8__portable", tile::count(1, d.n, tokens), tile::THREADS, &arguments)
+}
