@@ -129,6 +129,8 @@ pub enum Argument<'a> {
     Table(&'a TableArgument),
     /// A tensor map.
     Map(&'a TensorMap),
+    /// Numbers that the kernel takes by value, as many as it says.
+    Words(&'a [u64]),
 }
 
 impl Argument<'_> {
@@ -146,6 +148,7 @@ impl Argument<'_> {
             Argument::Entry(value) => of(value),
             Argument::Table(value) => of(*value),
             Argument::Map(value) => of(*value),
+            Argument::Words(value) => (value.as_ptr().cast(), size_of_val(*value)),
         }
     }
 }

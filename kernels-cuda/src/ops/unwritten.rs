@@ -16,9 +16,6 @@ macro_rules! unwritten {
 unwritten! {
     Scores TopK Candidates Select
     SparseAttention MergeAttention MlaExpanded MlaAbsorbed
-    Route GateUp Swiglu Down Combine AddShared ExpertUp ExpertDown
-    RouteGrouped RouteHash CombineScaled
-    EngramHash EngramLookup EngramGate
     Markov Confidence Verify
     Penalise MaskLogits Filter Draw LogProbs
     RotateHalves DenseAttention GatedSilu Gelu AddRows Unfold

@@ -1,7 +1,10 @@
 //! Rows of [`Decode`].
 
 use crate::ops::prelude::*;
-use tandem_hal::{Decode, DeviceInfo, Elem, Enc, Error};
+use tandem_hal::{Decode, DeviceInfo, Elem, Enc};
+
+/// Why a descriptor is not accepted.
+const REFUSED: &str = "codes or scales that no block format has";
 
 impl Rows for Decode {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
@@ -10,7 +13,7 @@ impl Rows for Decode {
 }
 
 fn accepts(d: &Decode, _: &DeviceInfo) -> std::result::Result<(), &'static str> {
-    parts(d.from).map(|_| ()).ok_or("codes or scales of another kind than the blocks' formats")
+    parts(d.from).map(|_| ()).ok_or(REFUSED)
 }
 
 /// Codes and scales by `Elem` of the kernel's source, and the codes under one scale.
@@ -32,8 +35,7 @@ fn number(elem: Elem) -> Option<u32> {
 
 fn run(d: &Decode, io: &Arguments<Decode>, on: &Launcher<'_>) -> Result<()> {
     let (tokens, [x, y]) = (on.at(Sym::Tokens), [io.x, io.y].map(View));
-    let unknown = || Error::BadDescriptor { op: "quant.decode", why: "no such blocks".into() };
-    let (code, scale, block) = parts(d.from).ok_or_else(unknown)?;
+    let (code, scale, block) = parts(d.from).ok_or_else(|| refused::<Decode>(REFUSED))?;
     let arguments = [x, y, U32(code), U32(scale), U64(block), U64(d.width), U64(tokens)];
     on.items("quant_decode__portable", tokens * d.width, &arguments)
 }

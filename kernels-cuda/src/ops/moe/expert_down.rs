@@ -1,0 +1,18 @@
+//! Rows of [`ExpertDown`].
+
+use super::{down::OUTPUTS, experts};
+use crate::ops::prelude::*;
+use tandem_hal::ExpertDown;
+
+impl Rows for ExpertDown {
+    fn rows() -> &'static [Row<Self, Launch<Self>>] {
+        const { &[fused::<Self>("moe/expert_down", run, any)] }
+    }
+}
+
+fn run(d: &ExpertDown, io: &Arguments<ExpertDown>, on: &Launcher<'_>) -> Result<()> {
+    let (tokens, views) = (on.at(Sym::Tokens), [io.x, io.expert, io.w2, io.y].map(View));
+    let arguments = experts::arguments(&views, &d.experts, &[U64(tokens)]);
+    let tiles = d.experts.hidden.div_ceil(OUTPUTS.into());
+    on.rows("moe_expert_down__portable", tokens * tiles, OUTPUTS, &arguments)
+}

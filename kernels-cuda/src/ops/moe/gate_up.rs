@@ -1,0 +1,22 @@
+//! Rows of [`GateUp`].
+
+use super::experts;
+use crate::ops::prelude::*;
+use tandem_hal::GateUp;
+
+impl Rows for GateUp {
+    fn rows() -> &'static [Row<Self, Launch<Self>>] {
+        const { &[portable::<Self>("moe/gate_up", run, any)] }
+    }
+}
+
+/// Outputs of a block, one a thread, as the kernel's source has it.
+const OUTPUTS: u32 = 128;
+
+fn run(d: &GateUp, io: &Arguments<GateUp>, on: &Launcher<'_>) -> Result<()> {
+    let tokens = on.at(Sym::Tokens);
+    let views = [io.x, io.expert, io.w1, io.w3, io.y].map(View);
+    let arguments = experts::arguments(&views, &d.experts, &[U64(tokens)]);
+    let tiles = (2 * d.experts.inter).div_ceil(OUTPUTS.into());
+    on.rows("moe_gate_up__portable", tokens * d.experts.top_k * tiles, OUTPUTS, &arguments)
+}

@@ -1,0 +1,23 @@
+//! Rows of [`Route`].
+
+use crate::ops::prelude::*;
+use tandem_hal::Route;
+
+impl Rows for Route {
+    fn rows() -> &'static [Row<Self, Launch<Self>>] {
+        const { &[portable::<Self>("moe/route", run, any)] }
+    }
+}
+
+/// Threads of a block, as the kernel's source has it.
+const THREADS: u32 = 256;
+
+fn run(d: &Route, io: &Arguments<Route>, on: &Launcher<'_>) -> Result<()> {
+    let tokens = on.at(Sym::Tokens);
+    let [logits, bias, bias_picture] = [io.logits, io.bias, io.bias_picture].map(View);
+    let [picture, expert, weight] = [io.picture, io.expert, io.weight].map(View);
+    let (experts, top_k, scale) = (U64(d.experts), U64(d.top_k), F32(d.scale.value()));
+    let arguments =
+        [logits, bias, bias_picture, picture, expert, weight, experts, top_k, scale, U64(tokens)];
+    on.rows("moe_route__portable", tokens, THREADS, &arguments)
+}
