@@ -12,17 +12,17 @@ constexpr u64 ROPE_WIDTH = 64;
 struct Entry {
     u32 form;
     u32 rule;
-    // Elements under a scale.
-    u64 block;
-    u64 width, bytes;
-    u64 page_entries, entries;
+    // Elements under a scale, and all elements.
+    u32 block, width;
+    u32 page_entries;
+    u64 bytes, entries;
 };
 
 // The entry at an address; none for -1 and anything outside.
-DEVICE u8 *entry_at(const Entry &entry, const View &cache, i64 at) {
+DEVICE u8 *entry_at(const Entry &entry, const View &cache, i32 at) {
     if (at < 0 || (u64)at >= entry.entries) return nullptr;
-    u64 place = (u64)at / entry.page_entries * cache.stride + (u64)at % entry.page_entries;
-    return cache.codes + place * entry.bytes;
+    u32 page = (u32)at / entry.page_entries, slot = (u32)at - page * entry.page_entries;
+    return cache.codes + (page * cache.stride + slot) * entry.bytes;
 }
 
 // Where the scales begin.
@@ -37,11 +37,11 @@ DEVICE float load_scale(u32 rule, const u8 *from) {
 }
 
 // Element `i` of the vector that an entry stands for.
-DEVICE float entry_value(const Entry &entry, const u8 *from, u64 i) {
-    if (entry.form == F32) return float_of(load_bytes<u32>(from + 4 * i));
-    if (entry.form == BF16) return bf16_to_f32(load_bytes<u16>(from + 2 * i));
-    u64 coded = entry.width - ROPE_WIDTH;
-    if (entry.form == ROPE && i >= coded) return bf16_to_f32(load_bytes<u16>(from + coded + 2 * (i - coded)));
+DEVICE float entry_value(const Entry &entry, const u8 *from, u32 i) {
+    if (entry.form == F32) return float_of(load_bytes<u32>(from + 4 * (u64)i));
+    if (entry.form == BF16) return bf16_to_f32(load_bytes<u16>(from + 2 * (u64)i));
+    u32 coded = entry.width - ROPE_WIDTH;
+    if (entry.form == ROPE && i >= coded) return bf16_to_f32(load_bytes<u16>(from + coded + 2 * (u64)(i - coded)));
     float scale = load_scale(entry.rule, from + scales_of(entry) + i / entry.block * scale_bytes(entry.rule));
     if (!is_packed(entry.rule)) return e4m3_to_f32(from[i]) * scale;
     return e2m1_to_f32((u8)(from[i / 2] >> i % 2 * 4)) * scale;

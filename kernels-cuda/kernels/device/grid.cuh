@@ -1,6 +1,6 @@
 // Work items of a launch, one a thread, any number of them: a grid of fewer threads goes round again.
 #pragma once
-#include "number.cuh"
+#include "split.cuh"
 
 #define FOR_EACH_ITEM(item, items)                                                                        \
     for (u64 item = (u64)blockIdx.x * blockDim.x + threadIdx.x, step = (u64)gridDim.x * blockDim.x;      \

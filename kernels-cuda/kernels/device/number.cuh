@@ -10,10 +10,10 @@ typedef int i32;
 typedef long long i64;
 
 // KERNEL(name, threads) begins the definition of a kernel launched with blocks of up to `threads`. The build
-// finds kernels by it for the host.
+// finds kernels by it for the host. One block at least is to fit, so that registers are not spilled for more.
 #ifdef __CUDACC__
 #define DEVICE __device__ __forceinline__
-#define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name
+#define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name
 #else
 #define DEVICE static inline
 #define KERNEL(name, threads) static void name
@@ -48,20 +48,10 @@ DEVICE bool is_finite(float x) { return magnitude_of(x) < INFINITE; }
 // A result: rounded once from f64, any NaN to the one quiet NaN.
 DEVICE float f32_result(double x) { return x == x ? (float)x : float_of(NAN_BITS); }
 
-// Correctly rounded quotient. In f64 and in line: the compiler's own ends in a call, around which registers spill.
-// Two steps bring the reciprocal to f64 and the remainder corrects the quotient, whose last error is far below the
-// distance that a quotient of two f32 keeps from the middle of two results unless it is one.
+// Correctly rounded quotient. The compiler may not turn it into a product with a reciprocal.
 DEVICE float quotient(float x, float y) {
 #ifdef __CUDACC__
-    double r, wide = y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(wide));
-    // The steps would make NaN of what is already right.
-    if (!is_finite(x) || !is_finite(y) || y == 0) return (float)((double)x * r);
-    double error = fma(-wide, r, 1.0);
-    r = fma(r, fma(error, error, error), r);
-    r = fma(r, fma(-wide, r, 1.0), r);
-    double q = (double)x * r;
-    return (float)fma(fma(-wide, q, (double)x), r, q);
+    return __fdiv_rn(x, y);
 #else
     return x / y;
 #endif

@@ -1,5 +1,6 @@
 // Page tables: entry numbers of a sequence to addresses of a cache.
 #pragma once
+#include "split.cuh"
 #include "view.cuh"
 
 struct PageTable {
@@ -10,11 +11,11 @@ struct PageTable {
 // Address of an entry of a sequence; -1 where there is no such sequence, place or page.
 DEVICE i32 address_of(const PageTable &table, i64 sequence, i64 entry) {
     if (sequence < 0 || (u64)sequence >= table.sequences || entry < 0) return -1;
-    u64 place = (u64)entry / table.page_entries;
+    auto [place, slot] = split((u64)entry, table.page_entries);
     if (place >= table.table_pages) return -1;
     i64 page = row_of<const i32>(table.pages, (u64)sequence)[place];
-    // No pool reaches 2^31 entries; an address that would is none. The first bound keeps the product whole.
-    if (page < 0 || (u64)page > 0x7FFFFFFFu / table.page_entries) return -1;
-    u64 address = (u64)page * table.page_entries + (u64)entry % table.page_entries;
+    // No pool reaches 2^31 entries; an address that would is none. The entry bounds the slot, not the size of a page.
+    if (page < 0 || (page > 0 && table.page_entries > 0x7FFFFFFFu)) return -1;
+    u64 address = (u64)page * table.page_entries + slot;
     return address > 0x7FFFFFFFu ? -1 : (i32)address;
 }

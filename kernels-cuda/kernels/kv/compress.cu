@@ -43,7 +43,7 @@ DEVICE float pooled(const Group &group, u64 channel, u64 width) {
 KERNEL(kv_compress__portable, 256)(View open, View members, View y, Entry entry, u64 ratio, u64 tokens) {
     u64 width = entry.width / 2;
     FOR_EACH_ITEM(item, tokens * width) {
-        u64 token = item / width, channel = item % width;
+        auto [token, channel] = split(item, width);
         Group group = {entry, open, row_of<const i32>(members, token), ratio};
         float value = is_whole(group) ? pooled(group, channel, width) : 0.0f;
         row_of<u16>(y, token)[channel] = bf16_result((double)value);

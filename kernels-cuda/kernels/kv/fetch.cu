@@ -4,7 +4,7 @@
 
 KERNEL(kv_fetch__portable, 256)(View cache, View address, View y, Entry entry, u32 wide, u64 tokens) {
     FOR_EACH_ITEM(item, tokens * entry.width) {
-        u64 token = item / entry.width, i = item % entry.width;
+        auto [token, i] = split(item, entry.width);
         const u8 *from = entry_at(entry, cache, row_of<const i32>(address, 0)[token]);
         float value = from ? entry_value(entry, from, i) : 0.0f;
         if (wide) {

@@ -6,7 +6,7 @@ KERNEL(kv_locate__portable, 256)(View entry, View sequence, View pages, View y, 
                                  u64 page_entries, u64 count, u64 tokens) {
     PageTable table = {pages, sequences, table_pages, page_entries};
     FOR_EACH_ITEM(item, tokens * count) {
-        u64 token = item / count, i = item % count;
+        auto [token, i] = split(item, count);
         i32 own = row_of<const i32>(sequence, 0)[token];
         row_of<i32>(y, token)[i] = address_of(table, own, row_of<const i32>(entry, token)[i]);
     }

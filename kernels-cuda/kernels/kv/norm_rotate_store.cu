@@ -16,7 +16,7 @@ KERNEL(kv_norm_rotate_store__portable, THREADS)(View x, View weight, View positi
         Latent row = {from,  row_of<const u16>(weight, 0),           entry.width, pairs,
                       rstd,  row_of<const i32>(position, 0)[token], group,       inverse != 0};
         u8 *to = entry_at(entry, cache, row_of<const i32>(address, 0)[token]);
-        u64 blocks = to ? entry.width / entry.block : 0;
+        u32 blocks = to ? entry.width / entry.block : 0;
         auto value = [&](u64 i) { return bf16_to_f32(latent_at(row, frequencies, i)); };
         for (u64 at = threadIdx.x; at < blocks; at += THREADS) store_block(entry, value, at, to);
         __syncthreads();

@@ -4,7 +4,7 @@
 
 KERNEL(mhc_collapse__portable, 256)(View streams, View pre, View y, u64 count, u64 width, u64 tokens) {
     FOR_EACH_ITEM(item, tokens * width) {
-        u64 token = item / width, column = item % width;
+        auto [token, column] = split(item, width);
         const float *mix = row_of<const float>(pre, token);
         float sum = collapsed(streams, count, token, column, [=](u64 s) { return mix[s]; });
         row_of<u16>(y, token)[column] = bf16_result((double)sum);

@@ -6,7 +6,8 @@
 KERNEL(mhc_expand__portable, 256)(View x, View residual, View post, View comb, View y, u64 count, u64 width,
                                   u64 tokens) {
     FOR_EACH_ITEM(item, tokens * count * width) {
-        u64 row = item / width, column = item % width, token = row / count, k = row % count;
+        auto [row, column] = split(item, width);
+        auto [token, k] = split(row, count);
         auto weight = [=](u64 j) { return row_of<const float>(comb, token * count + j)[k]; };
         float sum = collapsed(residual, count, token, column, weight);
         float own = row_of<const float>(post, token)[k] * bf16_to_f32(row_of<const u16>(x, token)[column]);

@@ -49,8 +49,6 @@ DEVICE double product(const View &streams, u64 count, u64 width, u64 token, u64 
     double sum = 0;
     for (u64 s = 0; s < count; s++) {
         const u16 *from = row_of<const u16>(streams, token * count + s);
-        // More at once, and registers spill.
-#pragma unroll 2
         for (u64 i = first; i < width; i += STEP) {
             double h = bf16_to_f32(from[i]);
             sum += weight(s, i, h) * h;

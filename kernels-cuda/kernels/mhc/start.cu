@@ -4,8 +4,9 @@
 
 KERNEL(mhc_start__portable, 256)(View x, View streams, View pre, u64 count, u64 width, u64 tokens) {
     FOR_EACH_ITEM(item, tokens * count * width) {
-        u64 row = item / width, column = item % width;
-        row_of<u16>(streams, row)[column] = row_of<const u16>(x, row / count)[column];
-        if (column == 0) row_of<float>(pre, row / count)[row % count] = row % count == 0 ? 1.0f : 0.0f;
+        auto [row, column] = split(item, width);
+        auto [token, stream] = split(row, count);
+        row_of<u16>(streams, row)[column] = row_of<const u16>(x, token)[column];
+        if (column == 0) row_of<float>(pre, token)[stream] = stream == 0 ? 1.0f : 0.0f;
     }
 }

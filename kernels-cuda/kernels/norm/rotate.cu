@@ -6,8 +6,8 @@
 KERNEL(norm_rotate__portable, 256)(View x, View position, const __grid_constant__ Frequencies frequencies, u64 heads,
                                    u64 head_dim, u64 pairs, i32 group, u32 inverse, u64 tokens) {
     FOR_EACH_ITEM(item, tokens * heads * pairs) {
-        u64 row = item / pairs, pair = item % pairs;
-        i32 at = row_of<const i32>(position, 0)[row / heads];
+        auto [row, pair] = split(item, pairs);
+        i32 at = row_of<const i32>(position, 0)[split(row, heads).row];
         if (at < 0) continue;
         Turn turn = turn_at(at, group, frequencies.of[pair], inverse);
         u16 *to = row_of<u16>(x, row) + head_dim - 2 * (pairs - pair);

@@ -96,13 +96,13 @@ pub struct EntryArgument {
     /// See `form`.
     pub rule: u32,
     /// Elements under a scale.
-    pub block: u64,
+    pub block: u32,
     /// Elements.
-    pub width: u64,
+    pub width: u32,
+    /// Entries of a page; larger pages than addresses reach are all alike.
+    pub page_entries: u32,
     /// Bytes.
     pub bytes: u64,
-    /// Entries of a page.
-    pub page_entries: u64,
     /// Entries of the cache.
     pub entries: u64,
 }

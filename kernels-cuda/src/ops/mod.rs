@@ -1,7 +1,9 @@
 //! Kernel rows of every operator, in the folders of their pages.
 
+mod attn;
 mod engram;
 mod gemm;
+mod index;
 mod kv;
 mod mhc;
 mod moe;
@@ -9,4 +11,7 @@ mod norm;
 mod prelude;
 mod quant;
 mod rows;
+mod sample;
+mod spec;
 mod unwritten;
+mod vision;

@@ -14,10 +14,7 @@ macro_rules! unwritten {
 }
 
 unwritten! {
-    Scores TopK Candidates Select
-    SparseAttention MergeAttention MlaExpanded MlaAbsorbed
-    Markov Confidence Verify
-    Penalise MaskLogits Filter Draw LogProbs
-    RotateHalves DenseAttention GatedSilu Gelu AddRows Unfold
+    Select
+    MlaExpanded MlaAbsorbed
     AllReduce AllGather
 }

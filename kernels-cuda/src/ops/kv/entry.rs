@@ -17,12 +17,12 @@ enum Arrangement {
 }
 
 /// Arrangement, rule, and elements under a scale.
-fn arrangement(record: Record) -> Option<(Arrangement, Rule, u64)> {
+fn arrangement(record: Record) -> Option<(Arrangement, Rule, u32)> {
     match record.form {
         Form::Mxfp8 => Some((Arrangement::Scaled, Rule::Fp8, 32)),
         Form::Mxfp4 => Some((Arrangement::Scaled, Rule::Mxfp4, 32)),
         Form::Nvfp4 => Some((Arrangement::Scaled, Rule::Nvfp4, 16)),
-        Form::Fp8 => Some((Arrangement::Scaled, Rule::Fp8F32, record.width.into())),
+        Form::Fp8 => Some((Arrangement::Scaled, Rule::Fp8F32, record.width)),
         // The rotary values are a block of their own, the last one.
         Form::Fp8Rope => Some((Arrangement::Rope, Rule::Fp8, 64)),
         Form::Bf16 => Some((Arrangement::Bf16, Rule::Fp8, 1)),
@@ -50,15 +50,15 @@ pub(in crate::ops) fn entry(
 ) -> tandem_hal::Result<(Argument<'static>, u64)> {
     let unknown = || Error::BadDescriptor { op: "kv", why: "no rule for the record".into() };
     let (form, rule, block) = arrangement(cache.record).ok_or_else(unknown)?;
-    let (width, page_entries) = (u64::from(cache.record.width), cache.page_entries);
+    let width = cache.record.width;
     let argument = EntryArgument {
         form: form as u32,
         rule: rule as u32,
         block,
         width,
         bytes: cache.record.bytes(),
-        page_entries,
-        entries: on.at(cache.pages) * page_entries,
+        page_entries: u32::try_from(cache.page_entries).unwrap_or(u32::MAX),
+        entries: on.at(cache.pages) * cache.page_entries,
     };
-    Ok((Argument::Entry(argument), width / block))
+    Ok((Argument::Entry(argument), (width / block).into()))
 }

@@ -6,4 +6,4 @@ mod rms_rotate;
 mod rotate;
 mod rotation;
 
-pub(super) use rotation::Rotation;
+pub(super) use rotation::{Rotation, table};

@@ -5,7 +5,7 @@ use tandem_hal::Rotate;
 
 /// Frequencies as kernels get them; `None` when there are more than an argument holds, or some that would
 /// make angles beyond the kernels' reduction.
-fn table(frequencies: &[f32]) -> Option<TableArgument> {
+pub(in crate::ops) fn table(frequencies: &[f32]) -> Option<TableArgument> {
     let mut table: TableArgument = [0.0; 256];
     let reduced = frequencies.iter().all(|f| (0.0..=1.0).contains(f));
     table.get_mut(..frequencies.len()).filter(|_| reduced)?.copy_from_slice(frequencies);

@@ -1,0 +1,4 @@
+//! Kernel rows of the `attn` operators.
+
+mod merge;
+mod sparse;
