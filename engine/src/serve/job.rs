@@ -57,9 +57,14 @@ pub enum End {
 /// Why a job will not be completed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Failure {
-    /// The engine refuses the job as it is; the text says what would work.
-    #[error("{0}")]
-    Refused(String),
+    /// The engine refuses the job as it is.
+    #[error("{argument}: {problem}")]
+    Refused {
+        /// What of the job is refused, by the name of its field.
+        argument: String,
+        /// What is wrong and what would work.
+        problem: String,
+    },
     /// This job went wrong, others go on.
     #[error("{0}")]
     Faulted(String),

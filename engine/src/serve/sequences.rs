@@ -52,7 +52,7 @@ impl<F: Forward> Generator for Sequences<F> {
             drafts: self.drafts,
         };
         let request = self.engine.add(request).map_err(|error| match error {
-            Error::Argument { .. } => Failure::Refused(error.to_string()),
+            Error::Argument { argument, problem } => Failure::Refused { argument, problem },
             error => Failure::Faulted(error.to_string()),
         })?;
         self.requests.insert(id, request);

@@ -56,6 +56,11 @@ fn c078_huge_and_odd_max_tokens() {
     assert_eq!(param.as_deref(), Some("prompt"));
     assert!(message.contains("300") && message.contains("256") && !message.contains('-'));
     assert!(server.completion(&prompt(256, &json!(1))).status == 400);
+    for prompts in [json!([[5], vec![5; 300]]), json!(["Hi", "whale ".repeat(300)])] {
+        let body = completion(json!({ "prompt": prompts }));
+        let (param, message) = server.completion(&body).refusal(400);
+        assert_eq!(param.as_deref(), Some("prompt[1]"), "{message}");
+    }
     assert_eq!(server.completion(&prompt(255, &json!(9))).ok()["usage"]["completion_tokens"], 1);
 }
 

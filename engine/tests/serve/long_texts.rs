@@ -22,7 +22,7 @@ fn what_is_surely_too_long_is_refused_before_it_is_tokenised() {
     let least = text.len().div_ceil(longest_token_bytes());
     for (reply, field, least) in [
         (server.completion(&completion(json!({ "prompt": text }))), "prompt", least),
-        (server.completion(&completion(json!({ "prompt": ["Hi", text] }))), "prompt", least),
+        (server.completion(&completion(json!({ "prompt": ["Hi", text] }))), "prompt[1]", least),
         // In front of the text two control tokens, behind it two more.
         (
             server.chat(&chat(json!({ "messages": [{ "role": "user", "content": text }] }))),

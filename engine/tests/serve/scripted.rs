@@ -166,7 +166,10 @@ impl Generator for Scripted {
     fn submit(&mut self, id: JobId, job: Job) -> std::result::Result<(), Failure> {
         self.seen().jobs.push(job.clone());
         if job.prompt.first() == Some(&7) {
-            return Err(Failure::Refused("prompt: it begins with 7; begin it otherwise".into()));
+            return Err(Failure::Refused {
+                argument: "prompt".to_owned(),
+                problem: "it begins with 7; begin it otherwise".to_owned(),
+            });
         }
         let script = (self.director)(&job);
         self.waiting.push_back(Playing { id, job, script, said: 0 });

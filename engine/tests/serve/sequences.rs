@@ -114,6 +114,21 @@ fn c076_greedy_text_alone_and_among_45_others() {
 }
 
 #[test]
+fn more_biases_than_the_engine_has_room_for_are_named() {
+    let server = server(model(Drafts::Right), options());
+    let most = options().biases;
+    let biases = |count: u64| {
+        let biases: serde_json::Map<_, _> =
+            (0..count).map(|id| (id.to_string(), 1.into())).collect();
+        server.completion(&prompt(1, 4, json!({ "logit_bias": biases })))
+    };
+    biases(most).ok();
+    let (param, message) = biases(most + 1).refusal(400);
+    assert_eq!(param.as_deref(), Some("logit_bias"));
+    assert_eq!(message, format!("logit_bias: {} ids, at most {most}", most + 1));
+}
+
+#[test]
 fn c062_running_out_of_pages_costs_time_alone() {
     let few = EngineOptions { pages: 8, sequences: 4, ..options() };
     let capacity = 8 * 64;

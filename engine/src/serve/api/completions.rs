@@ -34,7 +34,8 @@ const OPEN_LIMIT: u64 = 16;
 
 /// A completion request that was read.
 struct CompletionRequest {
-    prompts: Vec<PromptField>,
+    /// Each with where it is in the body.
+    prompts: Vec<(String, PromptField)>,
     /// Each text begins with its prompt.
     echo: bool,
     reply: ReplyFields,
@@ -100,12 +101,12 @@ fn read(mut fields: Fields, vocabulary: u32) -> Result<CompletionRequest, ApiErr
 ///
 /// # Errors
 /// 400 when one surely has more tokens than fit; none is encoded for that.
-fn check_lengths(app: &App, prompts: &[PromptField]) -> Result<usize, ApiError> {
+fn check_lengths(app: &App, prompts: &[(String, PromptField)]) -> Result<usize, ApiError> {
     let mut bytes = 0;
-    for prompt in prompts {
+    for (path, prompt) in prompts {
         if let PromptField::Text(text) = prompt {
             bytes += text.len();
-            app.room("prompt", TokenCount::AtLeast(app.model.tokenizer.least_tokens(text)))?;
+            app.room(path, TokenCount::AtLeast(app.model.tokenizer.least_tokens(text)))?;
         }
     }
     Ok(bytes)
@@ -119,7 +120,7 @@ fn prepare(
     let CompletionRequest { prompts, echo, reply } = request;
     let tokenizer = &app.model.tokenizer;
     let (mut submissions, mut echoes) = (Vec::new(), Vec::new());
-    for prompt in prompts {
+    for (path, prompt) in prompts {
         let (ids, text) = match prompt {
             PromptField::Ids(ids) => {
                 let text = if echo { spelled(tokenizer, &ids) } else { String::new() };
@@ -132,7 +133,7 @@ fn prepare(
             }
         };
         let limits = (reply.max_tokens, OPEN_LIMIT);
-        submissions.push(app.submission("prompt", (ids, Vec::new()), limits, &reply)?);
+        submissions.push(app.submission(&path, (ids, Vec::new()), limits, &reply)?);
         echoes.push(text);
     }
     Ok((submissions, echoes))

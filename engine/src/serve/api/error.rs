@@ -127,8 +127,14 @@ impl ApiError {
 impl From<Failure> for ApiError {
     fn from(failure: Failure) -> Self {
         let message = failure.to_string();
+        let param = match &failure {
+            // The prompt and its pictures come from other fields in a chat than in a completion.
+            Failure::Refused { argument, .. } => Some(argument.clone())
+                .filter(|argument| !["prompt", "pictures"].contains(&argument.as_str())),
+            _ => None,
+        };
         let (status, kind, code) = match failure {
-            Failure::Refused(_) => {
+            Failure::Refused { .. } => {
                 (StatusCode::BAD_REQUEST, "invalid_request_error", "refused_by_engine")
             }
             Failure::Faulted(_) => {
@@ -139,7 +145,7 @@ impl From<Failure> for ApiError {
                 (StatusCode::SERVICE_UNAVAILABLE, "server_error", "engine_stopped")
             }
         };
-        Self::new(status, kind, message).coded(code)
+        Self { param, ..Self::new(status, kind, message) }.coded(code)
     }
 }
 

@@ -15,28 +15,30 @@ pub(super) enum PromptField {
     Ids(Vec<u32>),
 }
 
-/// Takes `prompt`: a text, a list of ids, or a list of either.
+/// Takes `prompt`: a text, a list of ids, or a list of either. Each prompt comes with where it is in
+/// the body.
 pub(super) fn take_prompts(
     fields: &mut Fields,
     vocabulary: u32,
-) -> Result<Vec<PromptField>, ApiError> {
+) -> Result<Vec<(String, PromptField)>, ApiError> {
     let value = fields.take("prompt").ok_or_else(|| fields.missing("prompt"))?;
     match value {
         Value::Array(list) if matches!(list.first(), Some(Value::String(_) | Value::Array(_))) => {
-            let prompt = |(at, value)| one(&format!("prompt[{at}]"), value, vocabulary);
+            let prompt = |(at, value)| one(format!("prompt[{at}]"), value, vocabulary);
             list.into_iter().enumerate().map(prompt).collect()
         }
-        value => Ok(vec![one("prompt", value, vocabulary)?]),
+        value => Ok(vec![one("prompt".to_owned(), value, vocabulary)?]),
     }
 }
 
-fn one(path: &str, value: Value, vocabulary: u32) -> Result<PromptField, ApiError> {
-    match value {
-        Value::String(text) => Ok(PromptField::Text(text)),
+fn one(path: String, value: Value, vocabulary: u32) -> Result<(String, PromptField), ApiError> {
+    let prompt = match value {
+        Value::String(text) => PromptField::Text(text),
         Value::Array(list) if list.is_empty() => {
-            Err(ApiError::invalid(path, "has no tokens; send at least one"))
+            return Err(ApiError::invalid(&path, "has no tokens; send at least one"));
         }
-        Value::Array(list) => token_ids(path, &list, vocabulary).map(PromptField::Ids),
-        other => Err(wrong_type(path, "a string or an array of token ids", &other)),
-    }
+        Value::Array(list) => PromptField::Ids(token_ids(&path, &list, vocabulary)?),
+        other => return Err(wrong_type(&path, "a string or an array of token ids", &other)),
+    };
+    Ok((path, prompt))
 }
