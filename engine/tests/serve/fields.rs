@@ -307,6 +307,35 @@ fn fields_of_completions() {
 }
 
 #[test]
+fn an_error_does_not_send_back_all_that_it_is_about() {
+    let server = server();
+    let long = "é\n".repeat(1 << 18);
+    let with_key = |value: Value| Value::Object([(long.clone(), value)].into_iter().collect());
+    let twice = format!(r#"{{"{0}": 1, "{0}": 2}}"#, "x".repeat(1 << 19));
+    for reply in [
+        server.chat(&chat(json!({ "logit_bias": with_key(json!(1)) }))),
+        server.chat(&chat(json!({ "logit_bias": { "5": long } }))),
+        server.chat(&chat(json!({ "model": long }))),
+        server.chat(&chat(json!({ "reasoning_effort": long }))),
+        server.chat(&chat(json!({ "thinking": { "type": long } }))),
+        server.chat(&chat(json!({ "tool_choice": long }))),
+        server.chat(&chat(json!({ "response_format": { "type": long } }))),
+        server.chat(&chat(json!({ "messages": [{ "role": long }] }))),
+        server.chat(&chat(json!({ "stream_options": with_key(json!({})), "stream": true }))),
+        server.completion(&completion(with_key(json!({})))),
+        server.connect().request("POST", "/v1/completions", Some(twice.as_bytes())),
+    ] {
+        let (_, message) = reply.refusal(reply.status);
+        assert!((400..500).contains(&reply.status), "{} {message}", reply.status);
+        assert!(reply.body.len() < 4096, "{} bytes: {message}", reply.body.len());
+    }
+    let (param, message) = server.chat(&chat(json!({ "model": long }))).refusal(404);
+    assert_eq!(param.as_deref(), Some("model"));
+    assert!(message.starts_with("model \"é\\n") && message.contains('…'), "{message}");
+    assert!(message.ends_with("\\n\" is not served here; use \"demo\""), "{message}");
+}
+
+#[test]
 fn another_model_is_not_found() {
     let server = server();
     let (param, message) = server.chat(&chat(json!({ "model": "other" }))).refusal(404);

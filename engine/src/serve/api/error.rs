@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::error::printable;
 use crate::serve::job::Failure;
 use crate::text::{ConversationError, TextError, TokenCount};
 
@@ -22,7 +23,7 @@ pub(in crate::serve) struct ApiError {
 
 impl ApiError {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
-        let message = message.into();
+        let message = shortened(message.into());
         Self { status, kind, code: None, param: None, message, retry_after_seconds: None }
     }
 
@@ -33,8 +34,9 @@ impl ApiError {
 
     /// A field with a value that it cannot have.
     pub(in crate::serve) fn invalid(param: &str, problem: impl AsRef<str>) -> Self {
-        let message = format!("{param}: {}", problem.as_ref());
-        Self { param: Some(param.to_owned()), ..Self::bad_request(message) }.coded("invalid_value")
+        let message = format!("{}: {}", printable(param), problem.as_ref());
+        Self { param: Some(shortened(param.to_owned())), ..Self::bad_request(message) }
+            .coded("invalid_value")
     }
 
     /// A field that nobody knows.
@@ -181,5 +183,37 @@ impl IntoResponse for ApiError {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+/// Characters that a long text keeps at its start and at its end. A client may send megabytes as a
+/// name or a value, and need not have them back to know what was meant.
+const END_CHARS: usize = 200;
+
+/// A text without its middle when it is long; the remedy of a message stands at its end.
+fn shortened(text: String) -> String {
+    let mut places = text.char_indices().map(|(at, _)| at);
+    let (start, end) = (places.nth(END_CHARS), places.nth_back(END_CHARS - 1));
+    match start.zip(end) {
+        Some((start, end)) => format!("{}…{}", &text[..start], &text[end..]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_lose_their_middle() {
+        for letter in ["a", "é", "🐳"] {
+            let short = letter.repeat(2 * END_CHARS);
+            assert_eq!(shortened(short.clone()), short);
+            let end = letter.repeat(END_CHARS);
+            for more in [1, 2, 50] {
+                let long = format!("{short}{}", letter.repeat(more));
+                assert_eq!(shortened(long), format!("{end}…{end}"));
+            }
+        }
     }
 }

@@ -56,7 +56,6 @@ impl PictureField {
             .ok_or_else(|| invalid(format!("not base64; {form}")))?;
         let media = kind.split(';').next().unwrap_or_default();
         if !KINDS.iter().any(|known| media.eq_ignore_ascii_case(known)) {
-            let media: String = media.chars().take(40).collect();
             return Err(invalid(format!("{media:?} is neither PNG nor JPEG; {form}")));
         }
         STANDARD.decode(data).map_err(|error| invalid(format!("not base64: {error}; {form}")))
