@@ -242,9 +242,25 @@ fn picture_limits_that_no_picture_could_satisfy_are_refused() {
         assert!(message.ends_with("; correct vision_config"), "{message}");
         assert_eq!((error.exit_code(), message.lines().count()), (2, 1));
     }
-    let mut config = release();
-    config["vision_config"]["max_wh_ratio"] = json!("wide");
-    assert!(parse(&config).unwrap_err().to_string().contains("\"wide\" is not a number"));
+}
+
+#[test]
+fn keys_of_the_tower_are_named_apart_from_the_text_models() {
+    let vision = release()["vision_config"].as_object().unwrap().clone();
+    for key in vision.keys().filter(|key| *key != "model_type") {
+        let message = broken(&format!("/vision_config/{key}"), json!(["wide"]));
+        let expected = format!("config: vision_config.{key}: [\"wide\"] is not a ");
+        assert!(message.starts_with(&expected), "{message}");
+    }
+    let message = broken("/vision_config/hidden_size", json!(-1));
+    let expected = "config: vision_config.hidden_size: -1 is not a non-negative integer";
+    assert_eq!(message, expected);
+    let message = broken("/vision_config/patch_size", Value::Null);
+    assert_eq!(message, "config: vision_config.patch_size: missing; add it");
+    let mut flat = flat();
+    flat.insert("vision_dim".to_owned(), json!(-1));
+    let message = parse(&Value::Object(flat)).unwrap_err().to_string();
+    assert_eq!(message, "config: vision_dim: -1 is not a non-negative integer");
 }
 
 #[test]

@@ -246,18 +246,27 @@ fn vision(root: &Map<String, Value>) -> Result<Option<Vision>> {
     let pick = |short: &'static str, flat: &'static str| {
         if nested.is_some() { [short] } else { [flat] }
     };
-    Ok(Some(Vision {
-        layers: keys.count(&pick("num_hidden_layers", "vision_n_layers"))?,
-        hidden_size: keys.count(&pick("hidden_size", "vision_dim"))?,
-        heads: keys.count(&pick("num_attention_heads", "vision_n_heads"))?,
-        intermediate_size: keys.count(&pick("intermediate_size", "vision_inter_dim"))?,
-        patch_pixels: keys.count(&pick("patch_size", "vision_patch_size"))?,
-        rope_base: keys.real(&pick("rope_theta", "vision_rope_theta"))?,
-        downsample: keys.count(&pick("downsample_ratio", "vision_downsample_ratio"))?,
-        max_image_tokens: keys.count(&pick("max_image_tokens", "vision_max_n_token"))?,
-        min_pixels: keys.count(&pick("min_pixels", "vision_min_pixels"))? as u64,
-        max_wh_ratio: keys.real_if_any(&pick("max_wh_ratio", "vision_max_wh_ratio"))?,
-    }))
+    let read = || {
+        Ok(Vision {
+            layers: keys.count(&pick("num_hidden_layers", "vision_n_layers"))?,
+            hidden_size: keys.count(&pick("hidden_size", "vision_dim"))?,
+            heads: keys.count(&pick("num_attention_heads", "vision_n_heads"))?,
+            intermediate_size: keys.count(&pick("intermediate_size", "vision_inter_dim"))?,
+            patch_pixels: keys.count(&pick("patch_size", "vision_patch_size"))?,
+            rope_base: keys.real(&pick("rope_theta", "vision_rope_theta"))?,
+            downsample: keys.count(&pick("downsample_ratio", "vision_downsample_ratio"))?,
+            max_image_tokens: keys.count(&pick("max_image_tokens", "vision_max_n_token"))?,
+            min_pixels: keys.count(&pick("min_pixels", "vision_min_pixels"))? as u64,
+            max_wh_ratio: keys.real_if_any(&pick("max_wh_ratio", "vision_max_wh_ratio"))?,
+        })
+    };
+    // The short names alone would be taken for the text model's.
+    read().map(Some).map_err(|error| match error {
+        Error::Config { key, layer, problem } if nested.is_some() => {
+            Error::Config { key: format!("vision_config.{key}"), layer, problem }
+        }
+        error => error,
+    })
 }
 
 /// The scale block must be stated: a wrong guess rescales every weight without an error.
