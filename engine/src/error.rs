@@ -140,10 +140,10 @@ impl Error {
 }
 
 /// What the caller can do when the system refuses a path; nothing when it fails to read or write.
-fn path_remedy(source: &io::Error) -> &'static str {
-    use io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
+pub(crate) fn path_remedy(source: &io::Error) -> &'static str {
+    use io::ErrorKind::{InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied};
     match source.kind() {
-        NotFound | IsADirectory | NotADirectory => "; check the path",
+        NotFound | IsADirectory | NotADirectory | InvalidFilename => "; check the path",
         PermissionDenied => "; check its permissions",
         _ => "",
     }

@@ -5,6 +5,7 @@ pub mod exec;
 pub mod kv;
 pub mod model;
 pub mod plan;
+pub mod regular_file;
 pub mod sample;
 pub mod serve;
 pub mod spec;

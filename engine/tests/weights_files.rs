@@ -250,6 +250,19 @@ fn c084_a_shard_is_missing() {
 }
 
 #[test]
+fn links_to_themselves_are_not_called_missing() {
+    for name in [SHARD_5, "model.safetensors.index.json"] {
+        let folder = copy();
+        let path = folder.path().join(name);
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(name, path).unwrap();
+        let message = refused(&folder);
+        assert!(message.starts_with(&format!("{name}: a link that cannot be")), "{message}");
+        assert!(message.ends_with("; put the file itself in its place"), "{message}");
+    }
+}
+
+#[test]
 fn c084_a_tensor_is_missing_from_its_shard() {
     let folder = copy();
     edit_index(&folder, |map| map["layers.99.ghost"] = json!(SHARD_5));

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result, printable};
+use crate::regular_file;
 
 /// Positioned reads with 64-bit offsets, from any thread.
 pub trait ReadAt: Send + Sync {
@@ -85,11 +86,12 @@ impl Files {
         Ok(names)
     }
 
-    /// Whether there is a file of that name.
+    /// Whether there is something of that name. [`Files::open`] refuses what is no file, a link
+    /// that leads nowhere included.
     pub fn contains(&self, name: &str) -> bool {
         match self {
             Self::Embedded(files) => files.iter().any(|(known, _)| *known == name),
-            Self::Folder(folder) => is_plain(name) && folder.join(name).is_file(),
+            Self::Folder(folder) => is_plain(name) && folder.join(name).symlink_metadata().is_ok(),
         }
     }
 
@@ -110,15 +112,7 @@ impl Files {
                 .ok_or_else(|| failed(io::ErrorKind::NotFound.into())),
             Self::Folder(folder) => {
                 let path = folder.join(name);
-                // Asked before opening: opening a pipe waits for somebody to write to it.
-                let metadata = fs::metadata(&path).map_err(|source| match path.is_symlink() {
-                    true => Error::file(name, unfollowed(&source)),
-                    false => failed(source),
-                })?;
-                if !metadata.is_file() {
-                    return Err(Error::file(name, "not a regular file; take the release's"));
-                }
-                let file = File::open(path).map_err(failed)?;
+                let file = regular_file::open(&path, name, "take the release's")?;
                 let metadata = file.metadata().map_err(failed)?;
                 Ok(Box::new(OpenFile { file, length_bytes: metadata.len() }))
             }
@@ -151,11 +145,6 @@ impl Files {
             Self::Folder(folder) => folder.join(name).display().to_string(),
         }
     }
-}
-
-/// What is wrong with a link to nothing, to itself, or to what may not be read.
-fn unfollowed(source: &io::Error) -> String {
-    format!("a link that cannot be followed ({source}); put the file itself in its place")
 }
 
 fn list(folder: &Path) -> io::Result<Vec<String>> {
