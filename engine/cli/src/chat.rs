@@ -107,6 +107,10 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
                     Ok(())
                 }
                 "/help" => console::print(HELP),
+                "/image" => {
+                    console::complain("/image lacks its file; say /image FILE, a PNG or JPEG");
+                    Ok(())
+                }
                 command if command.starts_with('/') => {
                     console::complain(&format!("no command {command}; /help lists them"));
                     Ok(())

@@ -1,6 +1,5 @@
 //! `tandem generate`: continues a text.
 
-use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -9,7 +8,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use tandem_engine::exec::{PromptPicture, Request};
 use tandem_engine::text::{PlainStream, Prompt};
-use tandem_engine::{Error, Result};
+use tandem_engine::{Error, Result, regular_file};
 
 use crate::arguments::Common;
 use crate::console;
@@ -104,12 +103,13 @@ fn read(path: &str) -> Result<String> {
     let bytes = match path {
         "-" => {
             let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+            let failed = |source| Error::Io { action: "read", path: path.to_owned(), source };
+            io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+            bytes
         }
-        path => fs::read(path),
+        path => regular_file::read(path, u64::MAX, "give a text file, or - for standard input")?,
     };
-    let failed = |source| Error::Io { action: "read", path: path.to_owned(), source };
-    String::from_utf8(bytes.map_err(failed)?).map_err(|error| Error::File {
+    String::from_utf8(bytes).map_err(|error| Error::File {
         file: path.to_owned(),
         problem: format!(
             "not UTF-8 from byte {} on; convert it to UTF-8",

@@ -91,6 +91,34 @@ fn input_that_is_not_utf_8_is_refused() {
     refused(tandem(&["generate", "-f", path]), &[path, "not UTF-8 from byte 5", "convert it"]);
 }
 
+/// None is waited for, and none is the machine's fault.
+#[test]
+fn paths_that_are_no_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (pipe, link, long) = (path("pipe"), path("link"), path(&"n".repeat(5000)));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink("link", &link).unwrap();
+    for (flags, instead) in [
+        (&["generate", "Call", "--image"][..], "give a PNG or JPEG file"),
+        (&["generate", "--file"], "or - for standard input"),
+    ] {
+        for (path, parts) in [
+            (&*pipe, &[": not a regular file; ", instead][..]),
+            ("/dev/zero", &[": not a regular file; ", instead]),
+            (&link, &[": a link that cannot be followed", "put the file itself in its place"]),
+            (&long, &["; check the path"]),
+            ("/proc/self/mem", &["; give another file"]),
+        ] {
+            refused(tandem(&[flags, &[path]].concat()), parts);
+        }
+    }
+    for (path, part) in [(pipe, "; give a PNG"), (link, "; put the file"), (long, "; check")] {
+        let chat = tandem_with_input(&["chat"], format!("/image {path}\n").as_bytes());
+        refused(chat, &[part]);
+    }
+}
+
 #[test]
 fn numbers_out_of_range_name_their_flag() {
     const HUGE: &str = "99999999999999999999";

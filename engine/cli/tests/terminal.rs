@@ -78,6 +78,15 @@ fn keys_do_what_they_do_on_a_terminal() {
     chat.press("/image /no/such.png\r");
     chat.until("/no/such.png: No such file or directory (os error 2); check the path\r\n");
     chat.until("> ");
+    chat.press("/image\r");
+    chat.until("error: /image lacks its file; say /image FILE, a PNG or JPEG\r\n");
+    chat.until("> ");
+    chat.press("/image /dev/zero\r");
+    chat.until("error: /dev/zero: not a regular file; give a PNG or JPEG file\r\n");
+    chat.until("> ");
+    chat.press("/image /proc/self/mem\r");
+    chat.until("; give another file\r\n");
+    chat.until("> ");
     chat.press("left over");
     chat.until("left over");
     chat.press(CTRL_U);
