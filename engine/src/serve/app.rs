@@ -13,7 +13,7 @@ use super::api::error::ApiError;
 use super::api::sampling::ReplyFields;
 use super::body_room::BodyRoom;
 use super::job::{Failure, Job};
-use super::long_texts::LongTexts;
+use super::large_bodies::LargeBodies;
 use super::mailbox::EngineHandle;
 use super::options::ServerOptions;
 use super::pictures::PictureRoom;
@@ -50,7 +50,7 @@ pub(super) struct App {
     pub(super) options: ServerOptions,
     pub(super) admission: Admission,
     pub(super) bodies: BodyRoom,
-    pub(super) long_texts: LongTexts,
+    pub(super) large_bodies: LargeBodies,
     pub(super) pictures: PictureRoom,
     /// Seconds since 1970 when the server started.
     pub(super) created: u64,
@@ -73,7 +73,7 @@ impl App {
         Self {
             admission,
             bodies: BodyRoom::new(&options.body),
-            long_texts: LongTexts::new(options.long_text_bytes),
+            large_bodies: LargeBodies::new(options.large_body_bytes),
             pictures: PictureRoom::new(options.pictures),
             created,
             is_draining: AtomicBool::new(false),

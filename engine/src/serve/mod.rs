@@ -1,7 +1,7 @@
 //! The server: OpenAI's protocol over one engine.
 //!
-//! A request passes through `body_room` (memory for its body, or 429), `api` (strict reading of the
-//! body, prompt, limits), `admission` (a place, or 429), `long_texts` (one is tokenised at a time),
+//! A request passes through `body_room` (memory for its body, or 429), `large_bodies` (one is prepared
+//! at a time), `api` (strict reading of the body, prompt, limits), `admission` (a place, or 429),
 //! `mailbox` (the engine's own thread, never a task of the runtime) and `answer` (ids to text), and
 //! is answered whole or by `sse`. Whoever drops a [`Generation`], a handler whose client hung up
 //! included, frees what the engine held for it.
@@ -11,13 +11,13 @@ mod answer;
 mod answers;
 mod api;
 mod app;
-mod blocking;
 mod body_room;
+mod caller;
 pub mod generation;
 pub mod generator;
 mod health;
 pub mod job;
-mod long_texts;
+mod large_bodies;
 mod mailbox;
 mod options;
 mod pictures;

@@ -13,9 +13,9 @@ pub struct ServerOptions {
     pub max_queued_requests: u32,
     /// Bounds of a request's body.
     pub body: BodyLimits,
-    /// Texts of prompts with more bytes are tokenised one at a time: that takes some fifty times
-    /// their memory.
-    pub long_text_bytes: usize,
+    /// Bodies of more bytes are parsed and their prompts tokenised one at a time: that takes
+    /// fifty to seventy times their memory.
+    pub large_body_bytes: usize,
     /// Bounds of its pictures.
     pub pictures: PictureBounds,
     /// How long running requests may go on after a signal to stop.
@@ -58,7 +58,7 @@ impl Default for PictureBounds {
 
 impl ServerOptions {
     /// The defaults under a name: 256 waiting requests, bodies of 32 MiB within 30 s and 512
-    /// MiB in all, long texts from 1 MiB on, 30 s to drain, a ping every 15 s, and
+    /// MiB in all, large ones from 64 KiB on, 30 s to drain, a ping every 15 s, and
     /// [`PictureBounds::default`].
     pub fn new(served_model_name: impl Into<String>) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl ServerOptions {
                 timeout: Duration::from_secs(30),
                 held_bytes: 512 << 20,
             },
-            long_text_bytes: 1 << 20,
+            large_body_bytes: 64 << 10,
             pictures: PictureBounds::default(),
             drain_timeout: Duration::from_secs(30),
             ping_interval: Duration::from_secs(15),

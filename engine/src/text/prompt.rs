@@ -119,15 +119,6 @@ impl Prompt {
         &self.segments
     }
 
-    /// Bytes of its texts.
-    pub fn text_bytes(&self) -> usize {
-        let bytes = |segment: &Segment| match segment {
-            Segment::Text(text) => text.len(),
-            Segment::Control(_) | Segment::Picture(_) => 0,
-        };
-        self.segments.iter().map(bytes).sum()
-    }
-
     /// Fewest tokens that the encoded prompt can have, without encoding it. Every segment is
     /// encoded by itself, so their fewest add up.
     pub fn least_tokens(&self, tokenizer: &Tokenizer) -> TokenCount {
@@ -149,8 +140,22 @@ impl Prompt {
         tokenizer: &Tokenizer,
         image_token_id: u32,
     ) -> Result<EncodedPrompt, TextError> {
+        self.encode_while(tokenizer, image_token_id, || Ok(()))
+    }
+
+    /// As [`Prompt::encode`], and asks before each segment whether to go on.
+    ///
+    /// # Errors
+    /// Those of [`Prompt::encode`] and of `go_on`.
+    pub fn encode_while<E: From<TextError>>(
+        &self,
+        tokenizer: &Tokenizer,
+        image_token_id: u32,
+        go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<EncodedPrompt, E> {
         let mut encoded = EncodedPrompt::default();
         for segment in &self.segments {
+            go_on()?;
             match segment {
                 Segment::Control(token) => encoded.ids.push(tokenizer.control_token(*token)?),
                 Segment::Text(text) => encoded.ids.extend(tokenizer.encode(text)?),

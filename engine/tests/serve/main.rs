@@ -10,10 +10,10 @@ mod disconnects;
 mod engine_support;
 mod fields;
 mod joined;
+mod large_bodies;
 mod life;
 mod limits;
 mod log_probabilities;
-mod long_texts;
 mod messages;
 #[path = "../model_support/mod.rs"]
 mod model_support;

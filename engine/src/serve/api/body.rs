@@ -1,4 +1,6 @@
-//! A request's body: bounded in bytes and time, then JSON.
+//! A request's body: bounded in bytes and time, then JSON, then what a handler prepares of it.
+
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
@@ -9,22 +11,25 @@ use super::fields::Fields;
 use super::json;
 use crate::serve::app::App;
 use crate::serve::body_room::HeldRoom;
+use crate::serve::caller::Caller;
 
 /// How much of a body that is refused is read and dropped before the answer, so that a client which
 /// sends everything before it listens gets to hear the refusal.
 const DROPPED_BYTES: usize = 256 << 20;
 
-/// Reads the object that a request carries. Whoever has what was read also holds the room that the
-/// body takes.
+/// Reads the object that a request carries and prepares the request from it, away from the tasks of
+/// the runtime; large ones one at a time. The room that the body takes is held until then.
 ///
 /// # Errors
-/// 400 for another content type or what is not a JSON object, 408 when it takes too long, 413 when
-/// it is too long, 429 when the bodies of other requests take all the memory there is for them.
-pub(super) async fn read_object(
-    app: &App,
+/// Those of `prepare`; 400 for another content type or what is not a JSON object, 408 when it takes
+/// too long, 413 when it is too long, 429 when the bodies of other requests take all the memory
+/// there is for them.
+pub(super) async fn read_object<T: Send + 'static>(
+    app: &Arc<App>,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(Fields, HeldRoom), ApiError> {
+    prepare: impl FnOnce(&App, Fields, &Caller) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if !content_type.is_some_and(is_json) {
         let found = content_type.unwrap_or("none");
@@ -36,8 +41,20 @@ pub(super) async fn read_object(
     let (bytes, room) = tokio::time::timeout(timeout, read_bytes(app, body))
         .await
         .map_err(|_| ApiError::too_slow(timeout.as_secs_f64()))??;
-    match json::parse(&bytes) {
-        Ok(serde_json::Value::Object(map)) => Ok((Fields::new("", map), room)),
+    let (body_bytes, shared) = (bytes.len(), Arc::clone(app));
+    let work = move |caller: &Caller| {
+        let _room = room;
+        let fields = parse_object(&bytes)?;
+        drop(bytes);
+        prepare(&shared, fields, caller)
+    };
+    app.large_bodies.run(body_bytes, work).await
+}
+
+/// The fields of a body.
+fn parse_object(bytes: &[u8]) -> Result<Fields, ApiError> {
+    match json::parse(bytes) {
+        Ok(serde_json::Value::Object(map)) => Ok(Fields::new("", map)),
         Ok(_) => Err(ApiError::bad_request("the body is not a JSON object; send one")),
         Err(error) => Err(ApiError::bad_request(format!("the body is not JSON: {error}"))),
     }

@@ -6,7 +6,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::body::read_object;
 use super::chat_reply::{stream, whole_reply};
@@ -19,11 +18,10 @@ use super::thinking::take_thinking;
 use super::tools::take_tools;
 use super::{logprobs, unsupported};
 use crate::exec::PromptPicture;
+use crate::serve::admission::Permit;
 use crate::serve::answer::TextReader;
 use crate::serve::app::{App, Submission};
-use crate::serve::blocking::blocking;
-use crate::serve::body_room::HeldRoom;
-use crate::serve::pictures::PreparedPictures;
+use crate::serve::caller::Caller;
 use crate::serve::sse;
 use crate::text::{Conversation, ParseOptions, Prompt, SamplingRequest};
 
@@ -35,19 +33,23 @@ struct ChatRequest {
     conversation: Conversation,
     pictures: Vec<PictureField>,
     reply: ReplyFields,
-    /// What its body takes.
-    room: HeldRoom,
+}
+
+/// A chat request whose prompt was tokenised.
+struct PreparedChat {
+    submission: Submission,
+    /// How its reply is read.
+    options: ParseOptions,
+    reply: ReplyFields,
+    permit: Permit,
 }
 
 /// A chat request as a prompt that may fit.
 struct RenderedChat {
     prompt: Prompt,
-    pictures: PreparedPictures,
     options: ParseOptions,
     /// Tokens of a reply when the request says nothing.
     open_limit: u64,
-    reply: ReplyFields,
-    _room: HeldRoom,
 }
 
 /// Answers a chat request.
@@ -57,41 +59,31 @@ pub(in crate::serve) async fn answer(
     body: Body,
 ) -> Result<Response, ApiError> {
     app.check_open()?;
-    let (mut fields, room) = read_object(&app, &headers, body).await?;
-    app.check_model(fields.text("model")?.as_deref())?;
-    let request = read(fields, app.vocabulary(), room)?;
-    let replies = request.reply.replies;
-    let mut permit = app.admit(replies)?;
-    let (streamed, include_usage) = (request.reply.stream, request.reply.include_usage);
-    let prepared = Arc::clone(&app);
-    // Both take a while when the prompt is long; other requests go on meanwhile.
-    let rendered = blocking(move || render(&prepared, request)).await?;
-    let (prepared, text_bytes) = (Arc::clone(&app), rendered.prompt.text_bytes());
-    let encode = move || encode(&prepared, rendered);
-    let (submission, options, room) = app.long_texts.run(text_bytes, encode).await?;
-    permit.keep(room);
+    let prepared = read_object(&app, &headers, body, prepare).await?;
+    let PreparedChat { submission, options, reply, permit } = prepared;
     let max_tokens = submission.reported_limit;
     let reader = || TextReader::chat(options.clone());
-    let answers = app.start(vec![submission], replies, reader, permit).await?;
-    let response = if streamed {
-        sse::respond(stream(answers, &app, include_usage), app.options.ping_interval)
+    let answers = app.start(vec![submission], reply.replies, reader, permit).await?;
+    let response = if reply.stream {
+        sse::respond(stream(answers, &app, reply.include_usage), app.options.ping_interval)
     } else {
         whole_reply(answers, &app).await?
     };
     Ok(app.with_limit_header(response, max_tokens))
 }
 
-fn read(mut fields: Fields, vocabulary: u32, room: HeldRoom) -> Result<ChatRequest, ApiError> {
+fn read(app: &App, mut fields: Fields) -> Result<ChatRequest, ApiError> {
+    app.check_model(fields.text("model")?.as_deref())?;
     let (messages, pictures) = take_messages(&mut fields)?;
     let (tools, tool_choice) = take_tools(&mut fields)?;
     let (thinking, effort) = take_thinking(&mut fields)?;
     take_response_format(&mut fields)?;
-    let mut reply = ReplyFields::take(&mut fields, vocabulary)?;
+    let mut reply = ReplyFields::take(&mut fields, app.vocabulary())?;
     reply.sampling.log_probs = logprobs::take_chat(&mut fields)?;
     fields.finish_knowing(unsupported::chat_field)?;
     let conversation =
         Conversation { tools, tool_choice, thinking, effort, ..Conversation::new(messages) };
-    Ok(ChatRequest { conversation, pictures, reply, room })
+    Ok(ChatRequest { conversation, pictures, reply })
 }
 
 /// Takes `response_format`, of which only text is possible.
@@ -107,35 +99,41 @@ fn take_response_format(fields: &mut Fields) -> Result<(), ApiError> {
     format.finish()
 }
 
-/// Renders the prompt and decodes its pictures.
+/// Reads the request, takes its places, decodes its pictures and tokenises its prompt.
 ///
 /// # Errors
-/// What is wrong with the conversation or a picture; 400 when the prompt surely has more tokens
-/// than fit.
-fn render(app: &App, request: ChatRequest) -> Result<RenderedChat, ApiError> {
-    let ChatRequest { conversation, pictures, reply, room } = request;
+/// What is wrong with the request, its conversation or a picture, or finds no place.
+fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedChat, ApiError> {
+    let ChatRequest { conversation, pictures, reply } = read(app, fields)?;
+    let mut permit = app.admit(reply.replies)?;
+    let RenderedChat { prompt, options, open_limit } = render(app, &conversation, &reply)?;
+    drop(conversation);
+    let pictures = picture_field::prepare(app, pictures, caller)?;
+    permit.keep(pictures.room);
+    // Without pictures there is nothing for the id to stand for.
+    let image_token_id = app.model.pictures.map_or(0, |pictures| pictures.image_token_id);
+    let go_on = || caller.check_waiting();
+    let prompt = prompt.encode_while(&app.model.tokenizer, image_token_id, go_on)?;
+    let prompt = PromptPicture::place(&prompt, &pictures.inputs);
+    let limits = (reply.max_tokens, open_limit);
+    let submission = app.submission(PROMPT_FIELD, prompt, limits, &reply)?;
+    Ok(PreparedChat { submission, options, reply, permit })
+}
+
+/// Renders the prompt.
+///
+/// # Errors
+/// What is wrong with the conversation; 400 when the prompt surely has more tokens than fit.
+fn render(
+    app: &App,
+    conversation: &Conversation,
+    reply: &ReplyFields,
+) -> Result<RenderedChat, ApiError> {
     let prompt = conversation.prompt()?;
     app.room(PROMPT_FIELD, prompt.least_tokens(&app.model.tokenizer))?;
     let options = conversation.parse_options(&prompt, reply.stop.clone());
     let open_limit = SamplingRequest::default()
         .resolve(conversation.thinking, conversation.effort, u64::MAX)
         .max_tokens;
-    let pictures = picture_field::prepare(app, &pictures)?;
-    Ok(RenderedChat { prompt, pictures, options, open_limit, reply, _room: room })
-}
-
-/// What a request needs before the engine can have it: the job, how its reply is read, and the
-/// memory of its pictures.
-type Prepared = (Submission, ParseOptions, Vec<OwnedSemaphorePermit>);
-
-/// Encodes the prompt, pictures included.
-fn encode(app: &App, rendered: RenderedChat) -> Result<Prepared, ApiError> {
-    let RenderedChat { prompt, pictures, options, open_limit, reply, _room } = rendered;
-    // Without pictures there is nothing for the id to stand for.
-    let image_token_id = app.model.pictures.map(|pictures| pictures.image_token_id);
-    let prompt = prompt.encode(&app.model.tokenizer, image_token_id.unwrap_or_default())?;
-    let prompt = PromptPicture::place(&prompt, &pictures.inputs);
-    let limits = (reply.max_tokens, open_limit);
-    let submission = app.submission(PROMPT_FIELD, prompt, limits, &reply)?;
-    Ok((submission, options, pictures.room))
+    Ok(RenderedChat { prompt, options, open_limit })
 }

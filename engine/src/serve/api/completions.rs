@@ -22,9 +22,11 @@ use super::logprobs::{self, CompletionLogprobs};
 use super::prompt_field::{PromptField, take_prompts};
 use super::sampling::{MAX_REPLIES, ReplyFields};
 use super::unsupported;
+use crate::serve::admission::Permit;
 use crate::serve::answer::{Piece, TextReader};
 use crate::serve::answers::Answers;
 use crate::serve::app::{App, Submission};
+use crate::serve::caller::Caller;
 use crate::serve::sse;
 use crate::serve::stamp::Stamp;
 use crate::text::{ControlToken, Event, FinishReason, PlainStream, TokenCount, Tokenizer};
@@ -41,6 +43,15 @@ struct CompletionRequest {
     reply: ReplyFields,
 }
 
+/// A completion request whose prompts were tokenised.
+struct PreparedCompletion {
+    submissions: Vec<Submission>,
+    /// The text that each prompt's replies begin with.
+    echoes: Vec<String>,
+    reply: ReplyFields,
+    permit: Permit,
+}
+
 /// Answers a completion request. Choices are numbered prompt by prompt.
 pub(in crate::serve) async fn answer(
     State(app): State<Arc<App>>,
@@ -48,25 +59,15 @@ pub(in crate::serve) async fn answer(
     body: Body,
 ) -> Result<Response, ApiError> {
     app.check_open()?;
-    let (mut fields, room) = read_object(&app, &headers, body).await?;
-    app.check_model(fields.text("model")?.as_deref())?;
-    let request = read(fields, app.vocabulary())?;
-    let text_bytes = check_lengths(&app, &request.prompts)?;
-    let replies = request.reply.replies;
-    let permit = app.admit(request.prompts.len() * replies)?;
-    let (streamed, include_usage) = (request.reply.stream, request.reply.include_usage);
-    let stop = request.reply.stop.clone();
-    let prepared = Arc::clone(&app);
-    let prepare = move || {
-        let _room = room;
-        prepare(&prepared, request)
-    };
-    let (submissions, echoes) = app.long_texts.run(text_bytes, prepare).await?;
+    let prepared = read_object(&app, &headers, body, prepare).await?;
+    let PreparedCompletion { submissions, echoes, reply, permit } = prepared;
+    let replies = reply.replies;
     let max_tokens = submissions.iter().filter_map(|submission| submission.reported_limit).min();
-    let answers = app.start(submissions, replies, || TextReader::plain(&stop), permit).await?;
+    let answers =
+        app.start(submissions, replies, || TextReader::plain(&reply.stop), permit).await?;
     let starts: Vec<_> = echoes.into_iter().flat_map(|echo| vec![echo; replies]).collect();
-    let response = if streamed {
-        let chunks = stream(answers, &starts, &app, include_usage);
+    let response = if reply.stream {
+        let chunks = stream(answers, &starts, &app, reply.include_usage);
         sse::respond(chunks, app.options.ping_interval)
     } else {
         whole_reply(answers, starts, &app).await?
@@ -74,8 +75,11 @@ pub(in crate::serve) async fn answer(
     Ok(app.with_limit_header(response, max_tokens))
 }
 
-fn read(mut fields: Fields, vocabulary: u32) -> Result<CompletionRequest, ApiError> {
-    let prompts = take_prompts(&mut fields, vocabulary)?;
+fn read(app: &App, mut fields: Fields) -> Result<CompletionRequest, ApiError> {
+    app.check_model(fields.text("model")?.as_deref())?;
+    let vocabulary = app.vocabulary();
+    let most = MAX_REPLIES.min(app.admission.total() as usize);
+    let prompts = take_prompts(&mut fields, vocabulary, most)?;
     let echo = fields.boolean("echo")?.unwrap_or(false);
     let best_of = fields.integer("best_of", 1..=i128::from(u64::MAX))?;
     let mut reply = ReplyFields::take(&mut fields, vocabulary)?;
@@ -97,30 +101,23 @@ fn read(mut fields: Fields, vocabulary: u32) -> Result<CompletionRequest, ApiErr
     Ok(CompletionRequest { prompts, echo, reply })
 }
 
-/// The bytes of all texts.
+/// Reads the request, takes its places and tokenises its prompts.
 ///
 /// # Errors
-/// 400 when one surely has more tokens than fit; none is encoded for that.
-fn check_lengths(app: &App, prompts: &[(String, PromptField)]) -> Result<usize, ApiError> {
-    let mut bytes = 0;
-    for (path, prompt) in prompts {
+/// What is wrong with the request or finds no place; 400 when a text surely has more tokens than
+/// fit: none is tokenised for that.
+fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedCompletion, ApiError> {
+    let CompletionRequest { prompts, echo, reply } = read(app, fields)?;
+    let tokenizer = &app.model.tokenizer;
+    for (path, prompt) in &prompts {
         if let PromptField::Text(text) = prompt {
-            bytes += text.len();
-            app.room(path, TokenCount::AtLeast(app.model.tokenizer.least_tokens(text)))?;
+            app.room(path, TokenCount::AtLeast(tokenizer.least_tokens(text)))?;
         }
     }
-    Ok(bytes)
-}
-
-/// The jobs, and the text that each prompt's replies begin with.
-fn prepare(
-    app: &App,
-    request: CompletionRequest,
-) -> Result<(Vec<Submission>, Vec<String>), ApiError> {
-    let CompletionRequest { prompts, echo, reply } = request;
-    let tokenizer = &app.model.tokenizer;
+    let permit = app.admit(prompts.len() * reply.replies)?;
     let (mut submissions, mut echoes) = (Vec::new(), Vec::new());
     for (path, prompt) in prompts {
+        caller.check_waiting()?;
         let (ids, text) = match prompt {
             PromptField::Ids(ids) => {
                 let text = if echo { spelled(tokenizer, &ids) } else { String::new() };
@@ -136,7 +133,7 @@ fn prepare(
         submissions.push(app.submission(&path, (ids, Vec::new()), limits, &reply)?);
         echoes.push(text);
     }
-    Ok((submissions, echoes))
+    Ok(PreparedCompletion { submissions, echoes, reply, permit })
 }
 
 /// The text of ids, as a reply of the same ids would have it.

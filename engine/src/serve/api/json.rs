@@ -63,6 +63,8 @@ impl<'de> Visitor<'de> for StrictSeed {
         while let Some(item) = items.next_element_seed(StrictSeed)? {
             list.push(item);
         }
+        // Growth leaves room for four in a list of one: that is most of what many small lists take.
+        list.shrink_to_fit();
         Ok(Value::Array(list))
     }
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::error::ApiError;
 use super::fields::Fields;
 use crate::serve::app::App;
+use crate::serve::caller::Caller;
 use crate::serve::pictures::PreparedPictures;
 
 /// Kinds of files that are decoded.
@@ -67,7 +68,11 @@ impl PictureField {
 /// # Errors
 /// 400 naming the picture that cannot be read and why, 429 when the pictures of other requests
 /// take all the memory there is for them.
-pub(super) fn prepare(app: &App, fields: &[PictureField]) -> Result<PreparedPictures, ApiError> {
+pub(super) fn prepare(
+    app: &App,
+    fields: Vec<PictureField>,
+    caller: &Caller,
+) -> Result<PreparedPictures, ApiError> {
     let mut prepared = PreparedPictures::default();
     let Some(first) = fields.first() else { return Ok(prepared) };
     let reading = app.model.pictures.as_ref().filter(|_| app.engine.limits().pictures);
@@ -81,6 +86,7 @@ pub(super) fn prepare(app: &App, fields: &[PictureField]) -> Result<PreparedPict
         return Err(ApiError::invalid(&field.path, problem));
     }
     for field in fields {
+        caller.check_waiting()?;
         let file = field.file()?;
         let input = app.pictures.prepare(&file, &reading.limits);
         let input = input.map_err(|error| ApiError::invalid(&field.path, error.to_string()))?;

@@ -15,15 +15,21 @@ pub(super) enum PromptField {
     Ids(Vec<u32>),
 }
 
-/// Takes `prompt`: a text, a list of ids, or a list of either. Each prompt comes with where it is in
-/// the body.
+/// Takes `prompt`: a text, a list of ids, or a list of at most `most` of either. Each prompt comes
+/// with where it is in the body.
 pub(super) fn take_prompts(
     fields: &mut Fields,
     vocabulary: u32,
+    most: usize,
 ) -> Result<Vec<(String, PromptField)>, ApiError> {
     let value = fields.take("prompt").ok_or_else(|| fields.missing("prompt"))?;
     match value {
         Value::Array(list) if matches!(list.first(), Some(Value::String(_) | Value::Array(_))) => {
+            if list.len() > most {
+                let problem =
+                    format!("{} prompts, there is room for {most}; send fewer", list.len());
+                return Err(ApiError::invalid("prompt", problem));
+            }
             let prompt = |(at, value)| one(format!("prompt[{at}]"), value, vocabulary);
             list.into_iter().enumerate().map(prompt).collect()
         }
