@@ -1,8 +1,10 @@
 // Runs the threads of a block as fibers: a thread runs until it waits or ends, then another one does, in an order
-// that the seed draws. Waiting for what never comes is an error, not a hang.
+// that the seed draws. Waiting for what never comes is an error, not a hang. A fiber enters its stack by a context
+// once; all later switches are jumps, which cost no system call.
 #include "cuda.h"
 #include "launch.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <memory>
@@ -21,8 +23,10 @@ struct Meeting {
 };
 
 struct Fiber {
-    ucontext_t context;
     std::unique_ptr<char[]> stack{new char[STACK_BYTES]};
+    // Whether it has entered its stack, and where it goes on there.
+    bool entered = false;
+    jmp_buf place;
     Dim3 index;
     bool ended = false;
     // What it waits for, and the round in which it came.
@@ -34,7 +38,7 @@ std::vector<std::unique_ptr<Fiber>> fibers;
 std::vector<Meeting> warps;
 std::vector<std::uint64_t> shuffled;
 Meeting block;
-ucontext_t scheduler;
+jmp_buf scheduler;
 Fiber *running = nullptr;
 const Kernel *kernel = nullptr;
 void **arguments = nullptr;
@@ -46,10 +50,15 @@ void pass(Meeting &meeting) {
     meeting.round++;
 }
 
+// From the fiber that runs to the scheduler.
+__attribute__((noinline)) void pause() {
+    if (!_setjmp(running->place)) _longjmp(scheduler, 1);
+}
+
 void meet(Meeting &meeting) {
     if (++meeting.arrived == meeting.members) return pass(meeting);
     running->at = &meeting, running->round = meeting.round;
-    swapcontext(&running->context, &scheduler);
+    pause();
 }
 
 void leave(Meeting &meeting) {
@@ -57,21 +66,39 @@ void leave(Meeting &meeting) {
     if (meeting.members > 0 && meeting.arrived == meeting.members) pass(meeting);
 }
 
+// A thread of one block after the other.
 void body() {
-    kernel->run(arguments);
-    running->ended = true;
-    leave(warps[number() / LANES]);
-    leave(block);
+    for (;;) {
+        kernel->run(arguments);
+        running->ended = true;
+        leave(warps[number() / LANES]);
+        leave(block);
+        pause();
+    }
+}
+
+void enter(Fiber &fiber) {
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = fiber.stack.get();
+    context.uc_stack.ss_size = STACK_BYTES;
+    context.uc_link = nullptr;
+    makecontext(&context, body, 0);
+    fiber.entered = true;
+    setcontext(&context);
+}
+
+// From the scheduler to a fiber, until that pauses.
+__attribute__((noinline)) void resume(Fiber &fiber) {
+    running = &fiber, thread_index = fiber.index;
+    if (_setjmp(scheduler)) return;
+    if (fiber.entered) _longjmp(fiber.place, 1);
+    enter(fiber);
 }
 
 void start(Fiber &fiber, unsigned thread) {
     fiber.index = {thread % block_extent.x, thread / block_extent.x % block_extent.y, thread / block_extent.x / block_extent.y};
     fiber.ended = false, fiber.at = nullptr;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = STACK_BYTES;
-    fiber.context.uc_link = &scheduler;
-    makecontext(&fiber.context, body, 0);
 }
 
 // Whether it may run.
@@ -92,8 +119,8 @@ bool run_block(unsigned threads, std::uint64_t &random) {
         for (unsigned i = 0; i < threads; i++) {
             Fiber &fiber = *fibers[(first + i) % threads];
             if (!ready(fiber)) continue;
-            moved = true, fiber.at = nullptr, running = &fiber, thread_index = fiber.index;
-            swapcontext(&scheduler, &fiber.context);
+            moved = true, fiber.at = nullptr;
+            resume(fiber);
             left -= fiber.ended;
         }
         if (!moved) return false;
@@ -133,7 +160,10 @@ Outcome launch(const Kernel &which, Dim3 grid, Dim3 extent, void **values, std::
         for (unsigned y = 0; y < grid.y; y++) {
             for (unsigned x = 0; x < grid.x; x++) {
                 block_index = {x, y, z};
-                if (!run_block(threads, seed)) return Outcome::stuck;
+                if (run_block(threads, seed)) continue;
+                // Those that wait for ever are in the middle of the kernel.
+                fibers.clear();
+                return Outcome::stuck;
             }
         }
     }
