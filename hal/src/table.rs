@@ -74,6 +74,9 @@ pub fn is_fused<D: Operator>(d: &D) -> bool {
     !steps.is_empty()
 }
 
+/// Whether the conformance run of a tuned row is on record for the device's board, or why not.
+pub type Proven<'a, D, L> = &'a dyn Fn(&Row<D, L>) -> std::result::Result<(), String>;
+
 /// A row, and why it is not taken if it is not.
 pub type Verdict<D, L> = (&'static Row<D, L>, std::result::Result<(), String>);
 
@@ -84,7 +87,7 @@ pub fn verdicts<D: Operator, L>(
     info: &DeviceInfo,
     want: &Want,
     forced: Option<&str>,
-    proven: &dyn Fn(&str) -> bool,
+    proven: Proven<'_, D, L>,
 ) -> Vec<Verdict<D, L>> {
     let fused = is_fused(d);
     let judge = |row: &Row<D, L>| -> std::result::Result<(), String> {
@@ -95,8 +98,8 @@ pub fn verdicts<D: Operator, L>(
         if let Some(name) = forced {
             return if row.name == name { Ok(()) } else { Err(format!("overridden by {name}")) };
         }
-        if row.rank == Rank::Tuned && !proven(row.name) {
-            return Err(format!("not proven on {}", info.board));
+        if row.rank == Rank::Tuned {
+            proven(row)?;
         }
         if row.numerics < want.numerics {
             return Err(format!("promises {:?} only", row.numerics));
@@ -122,7 +125,7 @@ pub fn choose<D: Operator, L>(
     info: &DeviceInfo,
     want: &Want,
     forced: Option<&str>,
-    proven: &dyn Fn(&str) -> bool,
+    proven: Proven<'_, D, L>,
 ) -> Result<Ladder<D, L>> {
     let list = verdicts(rows, d, info, want, forced, proven);
     let fit: Vec<_> = list.iter().filter(|(_, v)| v.is_ok()).map(|(r, _)| *r).collect();
@@ -166,7 +169,7 @@ pub fn candidates<D: Operator, L>(
     info: &DeviceInfo,
     want: &Want,
     forced: Option<&str>,
-    proven: &dyn Fn(&str) -> bool,
+    proven: Proven<'_, D, L>,
 ) -> Vec<Candidate> {
     verdicts(rows, d, info, want, forced, proven)
         .into_iter()

@@ -3,8 +3,8 @@
 use std::{ops::RangeInclusive, sync::Arc};
 use tandem_hal::{
     Arena, Candidate, Capabilities, Cast, Class, Device, DeviceId, DeviceInfo, Dialect, Enc, Error,
-    Extents, Fingerprint, Layout, Mxfp8Linear, Needs, Numerics, Op, Operator, Rank, Real, RmsNorm,
-    RmsNormCast, RmsNormCastIo, Row, STEPS, Sym, View, Want, choose,
+    Extents, Fingerprint, Layout, Mxfp8Linear, Needs, Numerics, Op, Operator, Proven, Rank, Real,
+    RmsNorm, RmsNormCast, RmsNormCastIo, Row, STEPS, Sym, View, Want, choose,
     null::{Null, Table},
     verdicts,
 };
@@ -62,25 +62,35 @@ fn rows() -> &'static [Row<Mxfp8Linear, Launch>] {
     ]))
 }
 
-fn name_at(limit: u64, tokens: u64, proven: &dyn Fn(&str) -> bool) -> &'static str {
+/// All rows are on record.
+fn all(_: &Row<Mxfp8Linear, Launch>) -> Result<(), String> {
+    Ok(())
+}
+
+/// No row is on record.
+fn none(_: &Row<Mxfp8Linear, Launch>) -> Result<(), String> {
+    Err("not proven on h200".into())
+}
+
+fn name_at(limit: u64, tokens: u64, proven: Proven<'_, Mxfp8Linear, Launch>) -> &'static str {
     let ladder = choose(rows(), &LINEAR, &info(), &want(limit), None, proven).expect("portable");
     ladder.at(tokens).expect("every token count").name
 }
 
 #[test]
 fn a_ladder_covers_every_token_count_or_is_not_taken() {
-    assert_eq!(name_at(8192, 3, &|_| true), "swap_ab");
-    assert_eq!(name_at(8192, 65, &|_| true), "wide");
-    let half = |name: &str| name != "wide";
+    assert_eq!(name_at(8192, 3, &all), "swap_ab");
+    assert_eq!(name_at(8192, 65, &all), "wide");
+    let half = |row: &Row<_, _>| if row.name == "wide" { none(row) } else { Ok(()) };
     assert_eq!(name_at(8192, 3, &half), "portable", "half a set would tie bits to the load");
     assert_eq!(name_at(64, 3, &half), "portable", "nor may a plan's own limit choose");
-    let ladder = choose(rows(), &LINEAR, &info(), &want(100), None, &|_| true).expect("tuned");
+    let ladder = choose(rows(), &LINEAR, &info(), &want(100), None, &all).expect("tuned");
     assert_eq!((ladder.bits(), ladder.needs.workspace_bytes), ("k32", 3200));
 }
 
 #[test]
 fn an_override_is_taken_as_it_is() {
-    let forced = |name| choose(rows(), &LINEAR, &info(), &want(8), Some(name), &|_| false);
+    let forced = |name| choose(rows(), &LINEAR, &info(), &want(8), Some(name), &none);
     let ladder = forced("swap_ab").expect("asked for by name");
     assert_eq!(ladder.at(64).map(|r| r.name), Some("swap_ab"));
     assert!(ladder.at(65).is_none());
@@ -91,13 +101,13 @@ fn an_override_is_taken_as_it_is() {
 #[test]
 fn every_refusal_has_its_reason() {
     let elsewhere = DeviceInfo { arch: "gfx942".into(), ..info() };
-    let list = verdicts(rows(), &LINEAR, &elsewhere, &want(1), None, &|_| true);
+    let list = verdicts(rows(), &LINEAR, &elsewhere, &want(1), None, &all);
     assert!(list.iter().all(|(_, v)| v.as_ref().is_err_and(|e| e == "made for sm90")));
-    let list = verdicts(rows(), &LINEAR, &info(), &want(1), None, &|_| false);
+    let list = verdicts(rows(), &LINEAR, &info(), &want(1), None, &none);
     let wide = list.iter().find(|(r, _)| r.name == "wide").expect("listed");
     assert_eq!(wide.1, Err("not proven on h200".into()));
-    let none: &'static [Row<Mxfp8Linear, Launch>] = &[];
-    let Err(error) = choose(none, &LINEAR, &info(), &want(1), None, &|_| true) else {
+    let no_rows: &'static [Row<Mxfp8Linear, Launch>] = &[];
+    let Err(error) = choose(no_rows, &LINEAR, &info(), &want(1), None, &all) else {
         panic!("there are no rows")
     };
     assert_eq!(error.to_string(), "gemm.mxfp8 is not supported here: no kernel yet");
@@ -122,7 +132,7 @@ fn a_fused_row_of_other_bits_is_not_row_invariant() {
     let pick = |bits, numerics| {
         let rows: &'static [_] = Box::leak(Box::new([make(bits)]));
         let want = Want { numerics, ..want(1) };
-        choose(rows, &FUSED, &info(), &want, None, &|_| true).is_ok()
+        choose(rows, &FUSED, &info(), &want, None, &|_| Ok(())).is_ok()
     };
     assert!(pick(STEPS, Numerics::RowInvariant));
     assert!(!pick("own", Numerics::RowInvariant));

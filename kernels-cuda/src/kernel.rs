@@ -38,8 +38,8 @@ struct Chosen<D: Rows> {
 
 impl<D: Rows> Chosen<D> {
     fn new(shared: &Shared, descriptor: &D, want: &Want) -> Result<Self> {
-        let forced = shared.forced(D::ID);
-        let ladder = choose(D::rows(), descriptor, shared.info(), want, forced, &proven)?;
+        let (on, forced) = (shared.info(), shared.forced(D::ID));
+        let ladder = choose(D::rows(), descriptor, on, want, forced, &proven(on))?;
         let modules = ladder.rows.iter().map(|row| shared.module(row.launch.image));
         let modules = modules.collect::<Result<_>>()?;
         let op = descriptor.clone().into();

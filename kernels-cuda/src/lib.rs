@@ -18,6 +18,7 @@ mod kernel;
 mod launcher;
 mod memory;
 mod ops;
+mod proof;
 mod provider;
 mod rows;
 mod shared;

@@ -1,6 +1,6 @@
 //! Kernel rows of this backend.
 
-use crate::{driver::ViewArgument, launcher::Launcher};
+use crate::{driver::ViewArgument, image, launcher::Launcher, proof::Claim};
 use tandem_hal::{
     Candidate, DeviceInfo, Dir, Error, IoSet, Needs, Numerics, Op, Operator, Rank, Result, Row,
     STEPS, Slot, Want, candidates, dispatch,
@@ -98,10 +98,14 @@ pub(crate) fn refused<D: Operator>(why: &'static str) -> Error {
     Error::Unsupported { op: D::ID.into(), reason: why.into() }
 }
 
-/// Whether the conformance run of a row on a board is on record. None is yet, so that only portable rows
-/// are taken unless one is forced by name.
-pub(crate) fn proven(_row: &str) -> bool {
-    false
+/// Whether the conformance run of a row's image on the device's board is on record.
+pub(crate) fn proven<D: Operator>(
+    on: &DeviceInfo,
+) -> impl Fn(&Row<D, Launch<D>>) -> std::result::Result<(), String> {
+    |row| {
+        let image = image::find(row.launch.image, &on.arch);
+        Claim { op: D::ID, row: row.name, sha256: image.map(|i| i.sha256) }.proven(on)
+    }
 }
 
 /// Every row with its verdict.
@@ -112,7 +116,7 @@ pub(crate) fn table(
     forced: Option<&str>,
 ) -> Vec<Candidate> {
     fn of<D: Rows>(d: &D, info: &DeviceInfo, want: &Want, forced: Option<&str>) -> Vec<Candidate> {
-        candidates(D::rows(), d, info, want, forced, &proven)
+        candidates(D::rows(), d, info, want, forced, &proven(info))
     }
     dispatch!(op, d => of(d, info, want, forced))
 }

@@ -70,7 +70,8 @@ impl Device for EmuDevice {
             inner: Arc<dyn Kernel>,
         ) -> Result<Arc<dyn Kernel>> {
             let forced = device.options.forced(D::ID);
-            let ladder = choose(D::rows(), d, &device.info, want, forced, &proven)?;
+            let on = &device.info;
+            let ladder = choose(D::rows(), d, on, want, forced, &proven(on))?;
             let (bits, needs) = (ladder.bits(), ladder.needs);
             let name = move |rows| ladder.at(rows).map_or("none", |row| row.name);
             Ok(Arc::new(EmuKernel { inner, bits, needs, name: Box::new(name) }))

@@ -83,7 +83,7 @@ pub(super) fn run<D: Rows>(
 ) -> Result<()> {
     let extents = extents(d, slots);
     let want = Want { numerics: Numerics::Free, limits: extents };
-    let Ok(ladder) = choose(D::rows(), d, info, &want, forced, &proven) else {
+    let Ok(ladder) = choose(D::rows(), d, info, &want, forced, &proven(info)) else {
         return reference(slots);
     };
     let rows = extents.at(D::ROWS);
