@@ -1,7 +1,7 @@
 //! What a backend implements.
 
 use crate::{
-    Alloc, Checked, Class, Enc, Error, Extents, Layout, LedgerLine, Op, Result, Stream, View,
+    Alloc, Checked, Class, Enc, Error, Extents, Layout, LedgerLine, Op, Rank, Result, Stream, View,
 };
 use std::{fs::File, sync::Arc};
 
@@ -89,6 +89,8 @@ impl Place {
 pub struct Candidate {
     /// The row.
     pub kernel: &'static str,
+    /// How much work went into it.
+    pub rank: Rank,
     /// What it promises.
     pub numerics: Numerics,
     /// Its bits: rows with equal bits are bitwise equal.

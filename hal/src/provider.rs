@@ -34,6 +34,17 @@ pub trait Provider: Send + Sync {
     /// [`Error::NoDevice`] for an ordinal that is not there, or what the driver says.
     fn open(&self, ordinals: &[u32], options: &Options) -> Result<Vec<Arc<dyn Device>>>;
 
+    /// The version of the driver under the devices, in one word; `None` without a driver.
+    fn driver(&self) -> Option<String> {
+        None
+    }
+
+    /// Digest of the machine code that a row of an operator has for an architecture, in hexadecimal;
+    /// `None` where rows are not machine code of their own.
+    fn image(&self, _op: &str, _row: &str, _arch: &str) -> Option<&'static str> {
+        None
+    }
+
     /// A device that counts and allocates nothing, fed by this backend's table for a board it need
     /// not see; for planning.
     ///

@@ -175,6 +175,7 @@ pub fn candidates<D: Operator, L>(
         .into_iter()
         .map(|(row, verdict)| Candidate {
             kernel: row.name,
+            rank: row.rank,
             numerics: row.numerics,
             bits: row.bits,
             verdict: verdict.map(|()| (row.needs)(d, &want.limits)),

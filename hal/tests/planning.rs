@@ -146,8 +146,8 @@ impl Table for Primitives {
     fn candidates(&self, op: &Op, _want: &Want) -> Vec<Candidate> {
         let fused = matches!(op, Op::RmsNormCast(_));
         let verdict = if fused { Err("none".into()) } else { Ok(Needs { workspace_bytes: 1000 }) };
-        let (kernel, bits) = ("portable", "seq");
-        vec![Candidate { kernel, numerics: Numerics::RowInvariant, bits, verdict }]
+        let (kernel, bits, rank) = ("portable", "seq", Rank::Portable);
+        vec![Candidate { kernel, rank, numerics: Numerics::RowInvariant, bits, verdict }]
     }
     fn layout(&self, _class: Class, enc: Enc, shape: &[u64]) -> (Layout, u64) {
         (Layout::Plain, View::reserved_bytes(enc, shape))

@@ -99,6 +99,14 @@ impl Provider for CudaProvider {
         ordinals.iter().enumerate().map(open).collect()
     }
 
+    fn driver(&self) -> Option<String> {
+        Some(Driver::open().ok()?.release())
+    }
+
+    fn image(&self, op: &str, row: &str, arch: &str) -> Option<&'static str> {
+        Some(image::find(rows::image(op, row)?, arch)?.sha256)
+    }
+
     fn pretend(&self, board: &str) -> Result<Null> {
         let known = BOARDS.iter().find(|(name, ..)| *name == board);
         let Some(&(_, capability, memory_bytes, shared_memory_bytes)) = known else {
@@ -155,6 +163,9 @@ mod tests {
         assert_eq!(list.len(), 1);
         assert!(list[0].verdict.is_ok());
         assert!(CudaProvider.pretend("another").is_err());
+        let image = |row| CudaProvider.image("norm.rms", row, "sm_90a");
+        assert_eq!(image("portable"), image::find("norm/rms", "sm_90a").map(|i| i.sha256));
+        assert_eq!(image("none"), None);
     }
 
     #[test]

@@ -108,6 +108,22 @@ pub(crate) fn proven<D: Operator>(
     }
 }
 
+/// The image of an operator's row.
+pub(crate) fn image(op: &str, row: &str) -> Option<&'static str> {
+    fn of<D: Rows>(row: &str) -> Option<&'static str> {
+        D::rows().iter().find(|r| r.name == row).map(|r| r.launch.image)
+    }
+    macro_rules! of_any {
+        ([] $($name:ident)*) => {
+            match op {
+                $(<tandem_hal::$name as Operator>::ID => of::<tandem_hal::$name>(row),)*
+                _ => None,
+            }
+        };
+    }
+    tandem_hal::for_each_operator!([of_any])
+}
+
 /// Every row with its verdict.
 pub(crate) fn table(
     op: &Op,

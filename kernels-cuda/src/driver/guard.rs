@@ -78,6 +78,13 @@ impl Driver {
         spelled(self.version)
     }
 
+    /// The release of the driver, as `580.95.05`, which its library bears in its name; `cuda-13.0`
+    /// where that is not to be seen.
+    pub fn release(self) -> String {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        release_in(&maps).unwrap_or_else(|| format!("cuda-{}", self.version()))
+    }
+
     fn look() -> Result<Driver, String> {
         let place = library::find();
         let at = place.map_or_else(|| library::LIBRARY.into(), |path| path.display().to_string());
@@ -125,4 +132,26 @@ fn version() -> Option<i32> {
 
 fn spelled(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+/// The release in the name of the driver's library among the files that a process has mapped.
+fn release_in(maps: &str) -> Option<String> {
+    let names = maps.lines().filter_map(|line| line.rsplit('/').next());
+    let mut releases = names.filter_map(|name| name.strip_prefix("libcuda.so."));
+    let whole = |release: &&str| release.contains('.') && !release.contains(char::is_whitespace);
+    releases.find(whole).map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_read_off_the_library_that_is_loaded() {
+        let line = |name: &str| format!("7f00-7f01 r-xp 00000000 08:01 99   /usr/lib/{name}\n");
+        let maps =
+            line("libc.so.6") + &line("libcudart.so.13.0.96") + &line("libcuda.so.580.159.04");
+        assert_eq!(release_in(&maps).as_deref(), Some("580.159.04"));
+        assert_eq!(release_in(&(line("libcuda.so.1") + &line("libcuda.so.9.1 (deleted)"))), None);
+    }
 }
