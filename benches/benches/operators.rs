@@ -1,12 +1,12 @@
 //! Every operator on its card's production shapes, every accepting row.
 //!
 //! `TANDEM_BENCH_DEVICE` names the provider (`reference` by default). A filter picks cases:
-//! `cargo bench -p tandem-benches -- gemm.mxfp8`.
+//! `cargo bench -p tandem-benches -- gemm.mxfp8`. For figures of a GPU see the program `board`.
 
 use criterion::{Criterion, Throughput};
 use std::time::Duration;
-use tandem_benches::{Budget, Subject, accepting_rows, open};
-use tandem_hal::{Facts, Line, Want, for_each_operator};
+use tandem_benches::{Budget, Rotation, Subject, accepting_rows, open};
+use tandem_hal::{Facts, Line, STEPS, for_each_operator};
 use tandem_reference::Card;
 
 fn bench<D: Card>(criterion: &mut Criterion, provider: &str) {
@@ -18,12 +18,12 @@ fn bench<D: Card>(criterion: &mut Criterion, provider: &str) {
             skipped += 1;
             continue;
         }
-        let device = open(provider, D::ID, None).expect("the bench device opens");
-        let want = Want::row_invariant(extents);
-        let rows = accepting_rows(&*device, &descriptor.clone().into(), &want);
-        for row in rows {
-            let device = open(provider, D::ID, Some(row)).expect("the bench device opens");
-            let subject = match Subject::new(&device, &descriptor, &extents) {
+        let rows = accepting_rows(provider, &descriptor, &extents);
+        for row in rows.expect("the bench device opens") {
+            let forced = (row != STEPS).then_some(row);
+            let device = open(provider, D::ID, forced).expect("the bench device opens");
+            let subject = Subject::new(&device, &descriptor, &extents, row, &Rotation::NONE);
+            let subject = match subject {
                 Ok(subject) => subject,
                 Err(error) => {
                     println!("SKIPPED {}{case} {row}: {error}", D::ID);
@@ -34,12 +34,9 @@ fn bench<D: Card>(criterion: &mut Criterion, provider: &str) {
             group.throughput(Throughput::Bytes(cost.read_bytes + cost.written_bytes));
             group.sample_size(10).measurement_time(Duration::from_millis(500));
             group.warm_up_time(Duration::from_millis(100));
-            group.bench_function(
-                format!("{} {row}", tandem_hal::Line::line(&extents)),
-                |bencher| {
-                    bencher.iter_custom(|n| subject.time(n).expect("planned launches run"));
-                },
-            );
+            group.bench_function(format!("{case} {row}"), |bencher| {
+                bencher.iter_custom(|n| subject.time(n).expect("planned launches run"));
+            });
             group.finish();
         }
     }

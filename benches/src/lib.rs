@@ -1,16 +1,32 @@
 //! What every bench needs: operators with filled operands on a device, timed by the device.
 //!
 //! Shapes are in the cards. Each accepting kernel row is timed by name, so that a portable row that
-//! beats a tuned one is seen.
+//! beats a tuned one is seen. Criterion's benches launch one after the other on the same operands;
+//! the program `board` replays graphs whose launches take turns among enough copies of weights and
+//! caches to find them in memory alone, and compares with the least time a board needs ([`Rates`]).
 
 mod budget;
+mod case;
+mod check;
+mod inputs;
+mod rates;
+mod report;
+mod rotation;
 mod subject;
+mod timing;
 
 pub use budget::Budget;
-pub use subject::Subject;
+pub use case::{Filter, Measured, Outcome, Skipped, measure};
+pub use check::Check;
+pub use inputs::Inputs;
+pub use rates::{Floor, Rates};
+pub use report::Report;
+pub use rotation::Rotation;
+pub use subject::{Once, Subject};
+pub use timing::Timing;
 
 use std::sync::Arc;
-use tandem_hal::{Device, Error, Op, Options, Provider, Result, Want};
+use tandem_hal::{Device, Error, Extents, Operator, Options, Provider, Result, STEPS, Want};
 
 /// The providers there are, first those of GPUs.
 pub fn providers() -> Vec<Box<dyn Provider>> {
@@ -28,7 +44,7 @@ pub fn providers() -> Vec<Box<dyn Provider>> {
 pub fn open(name: &str, op: &str, row: Option<&str>) -> Result<Arc<dyn Device>> {
     let missing = || Error::NoDevice {
         name: name.into(),
-        reason: "providers are cuda, rocm and reference; set TANDEM_BENCH_DEVICE".into(),
+        reason: "providers are cuda, rocm and reference".into(),
     };
     let provider = providers().into_iter().find(|p| p.name() == name).ok_or_else(missing)?;
     let overrides = row.map(|row| (op.to_owned(), row.to_owned())).into_iter().collect();
@@ -36,9 +52,26 @@ pub fn open(name: &str, op: &str, row: Option<&str>) -> Result<Arc<dyn Device>> 
     devices.pop().ok_or_else(missing)
 }
 
-/// Names of the rows that accept `op` on `device`; [`tandem_hal::STEPS`] where only the decomposition
-/// does.
-pub fn accepting_rows(device: &dyn Device, op: &Op, want: &Want) -> Vec<&'static str> {
-    let candidates = device.candidates(op, want).into_iter();
-    candidates.filter(|c| c.verdict.is_ok()).map(|c| c.kernel).collect()
+/// Names of the rows of provider `name` that take `descriptor` when forced, proven or not, and
+/// [`STEPS`] where it has a decomposition.
+///
+/// # Errors
+/// When the device does not open.
+pub fn accepting_rows<D: Operator>(
+    name: &str,
+    descriptor: &D,
+    extents: &Extents,
+) -> Result<Vec<&'static str>> {
+    let (op, want) = (descriptor.clone().into(), Want::row_invariant(*extents));
+    let mut rows = vec![];
+    for row in open(name, D::ID, None)?.candidates(&op, &want).into_iter().map(|c| c.kernel) {
+        let forced = open(name, D::ID, Some(row))?.candidates(&op, &want);
+        if forced.iter().any(|c| c.kernel == row && c.verdict.is_ok()) {
+            rows.push(row);
+        }
+    }
+    if tandem_hal::is_fused(descriptor) {
+        rows.push(STEPS);
+    }
+    Ok(rows)
 }

@@ -70,7 +70,15 @@ impl Operator for Select {
         }
     }
     fn cost(&self, at: &Extents) -> Cost {
-        let scores = self.scores.cost(at);
+        // Restricted to blocks, each row reads the keys of its own.
+        let scores = match &self.top_k.blocks {
+            None => self.scores.cost(at),
+            Some(blocks) => {
+                let entries = at.at(Sym::Entries).min(blocks.count * blocks.size);
+                let rows = at.at(Sym::Tokens);
+                self.scores.cost(&at.with(Sym::Entries, entries).with(Sym::Sequences, rows))
+            }
+        };
         let written_bytes = at.at(Sym::Tokens) * self.top_k.k * 4;
         Cost { written_bytes, ..scores }
     }

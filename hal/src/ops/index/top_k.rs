@@ -74,4 +74,9 @@ impl Operator for TopK {
             y: Operand::new(Enc::I32, &[t, Is(self.k)]),
         }
     }
+    fn cost(&self, at: &Extents) -> Cost {
+        let entries = at.at(Sym::Entries);
+        let considered = self.blocks.as_ref().map_or(entries, |b| entries.min(b.count * b.size));
+        Cost::of(self, &at.with(Sym::Entries, considered), 0.0)
+    }
 }

@@ -46,7 +46,7 @@ impl Operator for Down {
     fn cost(&self, at: &Extents) -> Cost {
         let (t, e) = (at.at(Sym::Tokens), &self.experts);
         Cost {
-            flops: matmul_flops(t * e.top_k, e.hidden, e.inter),
+            flops: e.flops(t, e.hidden, e.inter),
             read_bytes: t * e.top_k * (e.inter * 33 / 32 + 4)
                 + e.weight_bytes(t, e.hidden, e.inter),
             written_bytes: t * e.top_k * e.hidden * 2,

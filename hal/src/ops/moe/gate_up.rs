@@ -5,7 +5,8 @@
 //! elsewhere gives zeros and reads no weight.
 //! Roundings: products are exact; fp32-class sum (f64 in the reference), one to bf16. NaN stays in
 //! its row. Rows see only themselves; an expert taken by many rows is the same for each.
-//! Cost: `4 t top_k inter hidden` FLOPs; every expert that occurs is read once.
+//! Cost: `4 t top_k inter hidden` FLOPs, less the share of experts elsewhere; every expert that
+//! occurs is read once, as many as uniform routing reaches.
 //! Source: model report 3.11, P7.
 
 use crate::ops::prelude::*;
@@ -55,9 +56,16 @@ impl Experts {
         Operand::new(Enc::MXFP4, &[Is(self.local), Is(n), Is(k)])
             .domain(Domain::Weight(Class::Experts))
     }
-    /// Bytes of the experts that `rows` rows reach at most, for `n x k` weights.
+    /// Bytes of the experts here that `rows` rows reach when every expert is as likely as another,
+    /// on average, for `n x k` weights.
     pub(crate) fn weight_bytes(&self, rows: u64, n: u64, k: u64) -> u64 {
-        (rows * self.top_k).min(self.local) * n * k * 17 / 32
+        let missed = 1.0 - self.top_k as f64 / self.total as f64;
+        let reached = self.local as f64 * (1.0 - missed.powf(rows as f64));
+        (reached * (n * k * 17 / 32) as f64) as u64
+    }
+    /// Operations of `rows` rows on the experts here, likewise, for `n x k` weights.
+    pub(crate) fn flops(&self, rows: u64, n: u64, k: u64) -> f64 {
+        matmul_flops(rows * self.top_k, n, k) * self.local as f64 / self.total as f64
     }
     pub(crate) fn check(&self, op: &'static str) -> Result<()> {
         let held = self.local > 0 && self.first.saturating_add(self.local) <= self.total;
@@ -97,7 +105,7 @@ impl Operator for GateUp {
     fn cost(&self, at: &Extents) -> Cost {
         let (t, e) = (at.at(Sym::Tokens), &self.experts);
         Cost {
-            flops: 2.0 * matmul_flops(t * e.top_k, e.inter, e.hidden),
+            flops: 2.0 * e.flops(t, e.inter, e.hidden),
             read_bytes: t * (e.hidden * 33 / 32 + e.top_k * 4)
                 + 2 * e.weight_bytes(t, e.inter, e.hidden),
             written_bytes: t * e.top_k * 4 * e.inter,

@@ -329,11 +329,18 @@ impl Card for SparseAttention {
     }
 
     fn bench_shapes() -> Vec<(Self, Extents)> {
-        let shape = |selected, tokens| {
+        // Caches larger than any on the chip, so that no row finds what it lists there.
+        let shape = |heads, selected, tokens| {
             let (d, extents) =
-                case((64, 512), [Form::Mxfp8, Form::Nvfp4], [128, selected], true, tokens);
-            (d, extents.with(Sym::WindowPages, 8 * tokens).with(Sym::Pages, 1 << 12))
+                case((heads, 512), [Form::Mxfp8, Form::Nvfp4], [128, selected], true, tokens);
+            (d, extents.with(Sym::WindowPages, 1 << 14).with(Sym::Pages, 1 << 16))
         };
-        [1, 6, 32, 128].into_iter().flat_map(|t| [shape(0, t), shape(512, t)]).collect()
+        // The heads of eight, of four and of one rank; layers with a window alone; prefill.
+        let decode = [1, 6, 48, 128, 384];
+        let mut cases: Vec<_> =
+            [8, 16, 64].iter().flat_map(|h| decode.map(|t| shape(*h, 512, t))).collect();
+        cases.extend(decode.map(|t| shape(64, 0, t)));
+        cases.extend([4096, 8192].map(|t| shape(64, 512, t)));
+        cases
     }
 }

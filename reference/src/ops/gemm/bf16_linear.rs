@@ -51,7 +51,7 @@ impl Card for Bf16Linear {
     fn bench_shapes() -> Vec<(Self, Extents)> {
         // The ratio-1 compressor, index keys, index weights.
         let shapes = [(512, 5120), (128, 512), (32, 5120)];
-        let tokens = [1, 6, 32, 128, 8192];
+        let tokens = [1, 8, 64, 512, 4096, 8192];
         shapes.iter().flat_map(|&(n, k)| tokens.map(|t| case(n, k, false, t))).collect()
     }
 }

@@ -54,13 +54,15 @@ impl Card for F32Linear {
     }
 
     fn bench_shapes() -> Vec<(Self, Extents)> {
-        // The router gate and the ratio-2 compressor; the head runs on few rows only.
-        let (bf16, tokens) = ((Elem::Bf16, Elem::Bf16), [1, 6, 32, 128, 8192]);
-        let mut cases: Vec<_> = [(384, 5120), (512, 5120)]
+        // The router gate and the ratio-2 compressor, its halves apart and together; the head, whole
+        // and shared by 4 and 8 ranks, runs on few rows only.
+        let (bf16, tokens) = ((Elem::Bf16, Elem::Bf16), [1, 8, 64, 512, 4096, 8192]);
+        let mut cases: Vec<_> = [(384, 5120), (512, 5120), (1024, 5120)]
             .iter()
             .flat_map(|&(n, k)| tokens.map(|t| case(n, k, bf16, t)))
             .collect();
-        cases.extend([1, 6, 32].map(|t| case(129_280, 5120, bf16, t)));
+        let head = [129_280, 32_320, 16_160];
+        cases.extend(head.iter().flat_map(|n| [1, 8, 64].map(|t| case(*n, 5120, bf16, t))));
         cases
     }
 }

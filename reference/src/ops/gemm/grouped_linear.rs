@@ -43,6 +43,8 @@ impl Card for GroupedLinear {
     }
 
     fn bench_shapes() -> Vec<(Self, Extents)> {
-        [1, 6, 32, 128, 8192].map(|tokens| case(8, 1024, 4096, tokens)).to_vec()
+        // The groups of one, of four and of eight ranks.
+        let tokens = [1, 8, 16, 64, 512, 4096, 8192];
+        [8, 2, 1].iter().flat_map(|g| tokens.map(|t| case(*g, 1024, 4096, t))).collect()
     }
 }

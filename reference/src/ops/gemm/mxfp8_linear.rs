@@ -47,8 +47,29 @@ impl Card for Mxfp8Linear {
     }
 
     fn bench_shapes() -> Vec<(Self, Extents)> {
-        let shapes = [(1280, 5120), (32768, 1280), (512, 5120), (5120, 8192), (2304, 5120)];
-        let tokens = [1, 6, 32, 128, 8192];
+        // Query and key projections apart and together, and what of them, of the output projection
+        // and of the shared expert is left to one of 4 and of 8 ranks; n-gram memory; draft.
+        let shapes = [
+            (1280, 5120),
+            (512, 5120),
+            (1792, 5120),
+            (32768, 1280),
+            (8192, 1280),
+            (4096, 1280),
+            (5120, 8192),
+            (5120, 2048),
+            (5120, 1024),
+            (2304, 5120),
+            (4608, 5120),
+            (1152, 5120),
+            (576, 5120),
+            (5120, 2304),
+            (5120, 576),
+            (5120, 288),
+            (25600, 6144),
+            (5120, 15360),
+        ];
+        let tokens = [1, 8, 16, 64, 512, 4096, 8192];
         shapes.iter().flat_map(|&(n, k)| tokens.map(|t| case(n, k, t))).collect()
     }
 }

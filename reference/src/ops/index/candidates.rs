@@ -76,6 +76,6 @@ impl Card for Candidates {
     }
 
     fn bench_shapes() -> Vec<(Self, Extents)> {
-        [1, 32, 128].map(|tokens| case(2048, 8, tokens, 1 << 16)).to_vec()
+        [1, 6, 48, 128].map(|tokens| case(2048, 8, tokens, 1 << 17)).to_vec()
     }
 }

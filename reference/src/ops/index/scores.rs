@@ -28,6 +28,31 @@ pub(super) fn extents(tokens: u64, entries: u64, page_entries: u64) -> Extents {
     ])
 }
 
+/// One short request, requests of one row and of one with its drafts at a long context, and chunks
+/// of a prompt. The pool holds more keys than any cache on the chip.
+pub(super) fn requests() -> Vec<Extents> {
+    let one = |requests: u64, rows: u64, entries: u64| {
+        let pages = entries / 32;
+        Extents::of(&[
+            (Sym::Tokens, requests * rows),
+            (Sym::Entries, entries),
+            (Sym::Sequences, requests),
+            (Sym::TablePages, pages),
+            (Sym::Pages, requests.max(40) * pages),
+        ])
+    };
+    let decode = [1, 8, 64].into_iter().flat_map(|n| [1, 6].map(|rows| one(n, rows, 1 << 17)));
+    let short = Extents::of(&[
+        (Sym::Tokens, 1),
+        (Sym::Entries, 1 << 12),
+        (Sym::Sequences, 1),
+        (Sym::TablePages, 128),
+        (Sym::Pages, 128),
+    ]);
+    let prefill = [1024, 4096].map(|rows| one(1, rows, 1 << 15));
+    [short].into_iter().chain(decode).chain(prefill).collect()
+}
+
 fn case(heads: u64, head_dim: u64, tokens: u64, entries: u64) -> (Scores, Extents) {
     (descriptor(heads, head_dim, Form::Mxfp4, 32), extents(tokens, entries, 32))
 }
@@ -84,9 +109,8 @@ impl Card for Scores {
     }
 
     fn bench_shapes() -> Vec<(Self, Extents)> {
-        let entries = [1 << 12, 1 << 16];
-        let shape = |tokens| entries.map(|n| case(32, 128, tokens, n));
-        [1, 32, 128].into_iter().flat_map(shape).collect()
+        let d = descriptor(32, 128, Form::Mxfp4, 32);
+        requests().into_iter().map(|extents| (d.clone(), extents)).collect()
     }
 }
 

@@ -122,10 +122,10 @@ impl Card for Select {
 
     fn bench_shapes() -> Vec<(Self, Extents)> {
         let some = Some((2048, 8));
-        let shape = |tokens| {
+        let shape = |extents| {
             [[None, None], [None, some], [some, None]]
-                .map(|blocks| case((32, 128), 512, blocks, tokens, 1 << 15))
+                .map(|blocks| (case((32, 128), 512, blocks, 1, 32).0, extents))
         };
-        [1, 32, 128].into_iter().flat_map(shape).collect()
+        scores::requests().into_iter().flat_map(shape).collect()
     }
 }

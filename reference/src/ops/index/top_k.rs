@@ -93,10 +93,11 @@ impl Card for TopK {
     }
 
     fn bench_shapes() -> Vec<(Self, Extents)> {
-        let shape = |tokens| {
-            let plain = [1 << 12, 1 << 16].map(|n| case(512, None, tokens, n));
-            [plain.to_vec(), vec![case(512, Some((2048, 8)), tokens, 1 << 16)]].concat()
-        };
-        [1, 32, 128].into_iter().flat_map(shape).collect()
+        let lengths = [1 << 14, 1 << 17, 1 << 18];
+        let shape = |tokens| lengths.map(|n| case(512, None, tokens, n));
+        let mut cases: Vec<_> = [1, 6, 48, 256].into_iter().flat_map(shape).collect();
+        cases.push(case(512, None, 1, 1 << 20));
+        cases.extend([1, 6, 48].map(|t| case(512, Some((2048, 8)), t, 1 << 17)));
+        cases
     }
 }

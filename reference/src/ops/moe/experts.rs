@@ -166,11 +166,17 @@ pub(super) fn edges() -> Vec<(Experts, Extents)> {
     cases
 }
 
-/// The experts of the model, whole and as one of eight ranks holds them, and of its drafter.
+/// The experts of the model as one of eight ranks holds them, all of them, and those of its drafter.
 pub(super) fn bench_shapes() -> Vec<(Experts, Extents)> {
     let model = all(384, 6, 5120, 2304);
     let rank = Experts { local: 48, ..model.clone() };
-    let shapes = [model, rank, all(128, 3, 5120, 2304)];
-    let each = |e: &Experts| [1, 6, 32, 128, 1024, 8192].map(|t| (e.clone(), tokens(t)));
-    shapes.iter().flat_map(each).collect()
+    let shapes: [(Experts, &[u64]); 3] = [
+        (rank, &[1, 8, 64, 512, 1024, 4096, 8192]),
+        (model, &[1, 64]),
+        (all(128, 3, 5120, 2304), &[6, 48, 384]),
+    ];
+    let each = |(e, counts): (Experts, &[u64])| -> Vec<_> {
+        counts.iter().map(|t| (e.clone(), tokens(*t))).collect()
+    };
+    shapes.into_iter().flat_map(each).collect()
 }

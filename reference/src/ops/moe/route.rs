@@ -83,6 +83,6 @@ impl Card for Route {
     }
 
     fn bench_shapes() -> Vec<(Self, Extents)> {
-        [1, 6, 128, 8192].iter().map(|t| case(384, 6, true, *t)).collect()
+        [1, 8, 64, 512, 4096].iter().map(|t| case(384, 6, true, *t)).collect()
     }
 }
