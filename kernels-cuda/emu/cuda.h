@@ -25,6 +25,8 @@ extern Dim3 thread_index, block_index, block_extent, grid_extent;
 void block_barrier();
 // The word of the lane `step` further on, or one's own past the last lane.
 std::uint64_t shuffle_down(std::uint64_t word, unsigned step);
+// The word of the lane whose number differs in the bits of `mask`.
+std::uint64_t shuffle_xor(std::uint64_t word, unsigned mask);
 // A bit for every lane of the warp that says so.
 unsigned ballot(bool mine);
 
@@ -47,6 +49,17 @@ template <typename T> T __shfl_down_sync(unsigned, T value, unsigned step) {
     std::memcpy(&word, &value, sizeof value);
     word = emu::shuffle_down(word, step);
     std::memcpy(&value, &word, sizeof value);
+    return value;
+}
+template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &value, sizeof value);
+    word = emu::shuffle_xor(word, mask);
+    std::memcpy(&value, &word, sizeof value);
+    return value;
+}
+inline unsigned __reduce_max_sync(unsigned lanes, unsigned value) {
+    for (unsigned mask = 16; mask > 0; mask /= 2) value = std::max(value, __shfl_xor_sync(lanes, value, mask));
     return value;
 }
 inline unsigned __ballot_sync(unsigned, bool mine) { return emu::ballot(mine); }

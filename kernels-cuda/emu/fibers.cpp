@@ -141,6 +141,15 @@ std::uint64_t shuffle_down(std::uint64_t word, unsigned step) {
     return got;
 }
 
+std::uint64_t shuffle_xor(std::uint64_t word, unsigned mask) {
+    unsigned self = number(), other = self ^ mask;
+    shuffled[self] = word;
+    meet(warps[self / LANES]);
+    std::uint64_t got = other < shuffled.size() ? shuffled[other] : word;
+    meet(warps[self / LANES]);
+    return got;
+}
+
 unsigned ballot(bool mine) {
     unsigned self = number(), first = self / LANES * LANES, votes = 0;
     shuffled[self] = mine;

@@ -11,6 +11,10 @@ use tandem_hal::{Error, Extents, Result, Sym, View};
 
 /// Threads of a block when work items are taken one a thread.
 const THREADS: u32 = 256;
+/// Lanes of a warp.
+const LANES: u64 = 32;
+/// Elements that a lane takes at once: a chunk of the device headers.
+pub(crate) const CHUNK: u64 = 8;
 /// Blocks of a launch at most; kernels go round.
 const BLOCKS: u64 = 0x7FFF_FFFF;
 
@@ -42,6 +46,14 @@ impl Launcher<'_> {
     pub(crate) fn items(&self, kernel: &str, items: u64, arguments: &[Argument<'_>]) -> Result<()> {
         let blocks = items.div_ceil(u64::from(THREADS));
         self.launch(kernel, &Shape::flat(at_most(blocks, BLOCKS), THREADS), arguments)
+    }
+
+    /// One warp for each of `items`, as `FOR_EACH_WARP` of the device headers takes them.
+    ///
+    /// # Errors
+    /// As [`Launcher::launch`].
+    pub(crate) fn warps(&self, kernel: &str, items: u64, arguments: &[Argument<'_>]) -> Result<()> {
+        self.items(kernel, items.saturating_mul(LANES), arguments)
     }
 
     /// One block for each of `rows`; kernels go round when there are more than a grid holds.
@@ -105,6 +117,11 @@ pub(crate) fn argument(view: &View) -> Result<ViewArgument> {
         scales: base + view.scale_offset(),
         stride: view.stride(),
     })
+}
+
+/// Lanes that share a dot product of `width` elements, as `dot_lanes` of the device headers has it.
+pub(crate) fn dot_lanes(width: u64) -> u64 {
+    width.div_ceil(CHUNK).next_power_of_two().min(LANES)
 }
 
 /// `count`, as a number of blocks.

@@ -2,9 +2,7 @@
 // i + 2T, … in turn, warps add their lanes by halves, and the first warp adds the warps by halves. It
 // depends on the row's length and on T alone.
 #pragma once
-#include "number.cuh"
-
-constexpr u32 ALL_LANES = 0xFFFFFFFFu;
+#include "lanes.cuh"
 
 DEVICE double warp_sum(double x) {
     for (int step = 16; step > 0; step /= 2) x += __shfl_down_sync(ALL_LANES, x, step);

@@ -1,40 +1,42 @@
-// Dot products by tiles: a block makes ROWS by COLUMNS of them, one a thread, from slices in shared memory.
-// Products of f32 are exact in f64 where these operands come from, and each thread adds its own in order, so the
-// bits of a dot product depend on nothing else in the tile.
+// Dot products by groups of lanes: a lane adds the products of its chunks in order, then lanes add their sums by
+// halves. Products of f32 are exact in f64, so the bits of a dot product depend on its operands and its width alone,
+// however many are made at once.
 #pragma once
-#include "number.cuh"
+#include "chunk.cuh"
+#include "lanes.cuh"
 
-// Elements of a slice.
-constexpr int DEPTH = 32;
+// Lanes of a dot product.
+DEVICE u32 dot_lanes(u64 width) { return lanes_for((width + CHUNK - 1) / CHUNK); }
 
-template <int ROWS, int COLUMNS> struct Tile {
-    // One more, so that neighbouring threads read from different banks.
-    float left[ROWS][DEPTH + 1], right[COLUMNS][DEPTH + 1];
+template <int ROWS, int COLUMNS> struct Dots {
+    double of[ROWS][COLUMNS];
 };
 
-// Elements `first` to `first + 32` of COUNT vectors of `width`; what lies behind the width is not read.
-template <int COUNT, int THREADS, typename Element>
-DEVICE void load_slice(float (*slice)[DEPTH + 1], const Element &element, u64 first, u64 width) {
-    for (int i = threadIdx.x; i < COUNT * DEPTH; i += THREADS) {
-        int vector = i / DEPTH, at = i % DEPTH;
-        slice[vector][at] = first + at < width ? element(vector, first + at) : 0.0f;
-    }
-}
-
-// The sum over i < `width` of left(thread / COLUMNS, i) right(thread % COLUMNS, i).
+// ROWS vectors by COLUMNS others: `left(i, column)` and `right(j, column)` are chunks of them. Known to the first lane of
+// a group; all lanes of a warp call it.
 template <int ROWS, int COLUMNS, typename Left, typename Right>
-DEVICE double dot(Tile<ROWS, COLUMNS> &tile, const Left &left, const Right &right, u64 width) {
-    double sum = 0;
-    for (u64 first = 0; first < width; first += DEPTH) {
-        load_slice<ROWS, ROWS * COLUMNS>(tile.left, left, first, width);
-        load_slice<COLUMNS, ROWS * COLUMNS>(tile.right, right, first, width);
-        __syncthreads();
-        // The last slice may be shorter; what lies behind the width is never multiplied.
-        int depth = width - first < DEPTH ? (int)(width - first) : DEPTH;
-        const float *x = tile.left[threadIdx.x / COLUMNS], *w = tile.right[threadIdx.x % COLUMNS];
-        for (int i = 0; i < depth; i++) sum += (double)x[i] * (double)w[i];
-        // The slices are read to the end before they are filled again.
-        __syncthreads();
+DEVICE Dots<ROWS, COLUMNS> dots(const Left &left, const Right &right, u64 width) {
+    Dots<ROWS, COLUMNS> sums = {};
+    u32 lanes = dot_lanes(width);
+    for (u64 at = threadIdx.x % lanes * CHUNK; at < width; at += lanes * CHUNK) {
+        Chunk w[COLUMNS];
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) w[j] = right(j, at);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            Chunk x = left(i, at);
+#pragma unroll
+            for (int j = 0; j < COLUMNS; j++) {
+                double &sum = sums.of[i][j];
+#pragma unroll
+                for (int n = 0; n < CHUNK; n++) sum = fma((double)x.of[n], (double)w[j].of[n], sum);
+            }
+        }
     }
-    return sum;
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) sums.of[i][j] = lanes_sum(sums.of[i][j], lanes);
+    }
+    return sums;
 }

@@ -47,20 +47,23 @@ DEVICE float entry_value(const Entry &entry, const u8 *from, u32 i) {
     return e2m1_to_f32((u8)(from[i / 2] >> i % 2 * 4)) * scale;
 }
 
-// Block `at` of a vector, whose element i is `value(i)`, into its entry; the last block of a record with rotary
-// values is those. A record that is not f32 takes bf16.
+// Block `at` of a vector, whose element i is `value(i)`, into its entry, by a warp; the last block of a record with
+// rotary values is those. A record that is not f32 takes bf16.
 template <typename Value> DEVICE void store_block(const Entry &entry, const Value &value, u64 at, u8 *to) {
     u64 first = at * entry.block;
-    auto own = [=](u64 i) { return bf16_to_f32(bf16_from_f32(value(first + i))); };
+    u32 lane = threadIdx.x % 32;
+    bool rotary = entry.form == ROPE && first + ROPE_WIDTH == entry.width;
     if (entry.form == F32) {
-        for (u64 i = first; i < first + entry.block; i++) store_bytes(to + 4 * i, bits_of(value(i)));
-    } else if (entry.form == BF16) {
-        for (u64 i = 0; i < entry.block; i++) store_bytes(to + 2 * (first + i), bf16_from_f32(value(first + i)));
-    } else if (entry.form == ROPE && first + ROPE_WIDTH == entry.width) {
-        for (u64 i = 0; i < ROPE_WIDTH; i++) store_bytes(to + first + 2 * i, bf16_from_f32(value(first + i)));
-        for (u64 i = first + 2 * ROPE_WIDTH + at; i < entry.bytes; i++) to[i] = 0;
+        for (u64 i = first + lane; i < first + entry.block; i += 32) store_bytes(to + 4 * i, bits_of(value(i)));
+    } else if (entry.form == BF16 || rotary) {
+        // Rotary values lie behind a code for each element before them.
+        u8 *from = to + (rotary ? first : 2 * first);
+        for (u64 i = lane; i < entry.block; i += 32) store_bytes(from + 2 * i, bf16_from_f32(value(first + i)));
+        if (!rotary) return;
+        for (u64 i = first + 2 * ROPE_WIDTH + at + lane; i < entry.bytes; i += 32) to[i] = 0;
     } else {
         u8 *scale = to + scales_of(entry) + at * scale_bytes(entry.rule);
+        auto own = [=](u64 i) { return bf16_to_f32(bf16_from_f32(value(first + i))); };
         quantise(entry.rule, own, entry.block, to + code_bytes(entry.rule, first), scale);
     }
 }

@@ -1,20 +1,17 @@
-// The down projection of one slot through its expert, an output a thread from `output` on.
+// The down projection of one slot through its expert, an output a group of lanes.
 #pragma once
 #include "dot.cuh"
-#include "element.cuh"
 #include "experts.cuh"
 
-constexpr int DOWN_OUTPUTS = 128;
+constexpr int DOWN_THREADS = 128;
 
-// All threads of a block call it for the same slot; what threads behind the last output get is of no use.
-DEVICE double down_projection(Tile<1, DOWN_OUTPUTS> &tile, const Experts &d, View x, View w2, u64 token, u64 slot,
-                              i64 place, u64 output) {
+// Known to the first lane of a group; all threads of a block call it for the same slot. Groups behind the last output
+// make that one.
+DEVICE double down_projection(const Experts &d, View x, View w2, u64 token, u64 slot, i64 place, u64 output) {
     Mxfp8<1> row = {x, d.top_k * d.inter / SCALED_COLUMNS};
     Mxfp4 weight = {w2, d.inter / SCALED_COLUMNS};
-    u64 inter = d.inter, hidden = d.hidden;
-    auto left = [=](int, u64 k) { return value(row, token, slot * inter + k); };
-    auto right = [=](int i, u64 k) {
-        return output + i < hidden ? value(weight, (u64)place * hidden + output + i, k) : 0.0f;
-    };
-    return dot(tile, left, right, inter);
+    u64 from = slot * d.inter, to = (u64)place * d.hidden + (output < d.hidden ? output : d.hidden - 1);
+    auto left = [&](int, u64 k) { return chunk(row, token, from + k, 0); };
+    auto right = [&](int, u64 k) { return chunk(weight, to, k, 0); };
+    return dots<1, 1>(left, right, d.inter).of[0][0];
 }

@@ -1,27 +1,54 @@
 // y(t, g, n) = sum over k of x(t, g, k) W(g, n, k), for linears of every kind: `groups` blocks that do not mix, one
-// for an ordinary linear. A block makes tiles of 16 tokens by 16 outputs of a group.
+// for an ordinary linear. A group of lanes makes one output of a token, or, of many tokens, a tile of outputs.
 #pragma once
 #include "dot.cuh"
-#include "element.cuh"
 
-constexpr int SIDE = 16;
+constexpr int LINEAR_THREADS = 128;
+// Tokens up to which every output is made alone, and the side of a tile of more, as the host has them.
+constexpr u64 FEW = 4;
+constexpr int SIDE = 4;
 
 struct LinearShape {
     u64 groups, n, k, tokens;
 };
 
+template <int TOKENS, int OUTPUTS, typename X, typename Weight, typename Store>
+DEVICE void linear_tiles(const LinearShape &d, const X &x, const Weight &weight, const Store &store) {
+    u64 columns = (d.n + OUTPUTS - 1) / OUTPUTS, bands = (d.tokens + TOKENS - 1) / TOKENS;
+    u64 tiles = d.groups * columns * bands;
+    u32 lanes = dot_lanes(d.k), own = threadIdx.x / lanes, each = blockDim.x / lanes;
+    for (u64 first = (u64)blockIdx.x * each; first < tiles; first += (u64)gridDim.x * each) {
+        // Groups behind the last tile make it as well.
+        u64 at = first + own < tiles ? first + own : tiles - 1;
+        u64 output = at % columns * OUTPUTS, band = at / columns, group = band % d.groups, token = band / d.groups * TOKENS;
+        // So do rows behind the last one.
+        auto left = [&](int i, u64 column) {
+            u64 row = token + i < d.tokens ? token + i : d.tokens - 1;
+            return chunk(x, row * d.groups + group, column, d.k);
+        };
+        auto right = [&](int j, u64 column) {
+            u64 row = output + j < d.n ? output + j : d.n - 1;
+            return chunk(weight, group * d.n + row, column, d.k);
+        };
+        auto sums = dots<TOKENS, OUTPUTS>(left, right, d.k);
+        if (threadIdx.x % lanes != 0 || first + own >= tiles) continue;
+#pragma unroll
+        for (int i = 0; i < TOKENS; i++) {
+#pragma unroll
+            for (int j = 0; j < OUTPUTS; j++) {
+                bool there = token + i < d.tokens && output + j < d.n;
+                if (there) store((token + i) * d.groups + group, output + j, sums.of[i][j]);
+            }
+        }
+    }
+}
+
 // `store(row, output, sum)` takes each sum, at row `t groups + g` of `x` and of the result.
 template <typename X, typename Weight, typename Store>
-DEVICE void linear(Tile<SIDE, SIDE> &tile, const LinearShape &d, const X &x, const Weight &weight, const Store &store) {
-    u64 columns = (d.n + SIDE - 1) / SIDE, bands = (d.tokens + SIDE - 1) / SIDE;
-    for (u64 at = blockIdx.x; at < d.groups * columns * bands; at += gridDim.x) {
-        u64 output = at % columns * SIDE, group = at / columns % d.groups, token = at / columns / d.groups * SIDE;
-        auto left = [=](int i, u64 k) {
-            return token + i < d.tokens ? value(x, (token + i) * d.groups + group, k) : 0.0f;
-        };
-        auto right = [=](int i, u64 k) { return output + i < d.n ? value(weight, group * d.n + output + i, k) : 0.0f; };
-        double sum = dot(tile, left, right, d.k);
-        token += threadIdx.x / SIDE, output += threadIdx.x % SIDE;
-        if (token < d.tokens && output < d.n) store(token * d.groups + group, output, sum);
+DEVICE void linear(const LinearShape &d, const X &x, const Weight &weight, const Store &store) {
+    if (d.tokens <= FEW) {
+        linear_tiles<1, 1>(d, x, weight, store);
+    } else {
+        linear_tiles<SIDE, SIDE>(d, x, weight, store);
     }
 }

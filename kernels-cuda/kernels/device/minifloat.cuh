@@ -20,9 +20,8 @@ template <int MANTISSA, int BIAS> DEVICE u8 encode_magnitude(float x, u32 top) {
     return (u8)(code < top ? code : top);
 }
 
-// Value of the magnitude code `code`; exact.
+// Value of the magnitude code `code`; exact. As the upper bits of an f32 it is too small by the difference of the
+// biases, whether it is normal or not.
 template <int MANTISSA, int BIAS> DEVICE float decode_magnitude(u32 code) {
-    u32 mantissa = code & ((1u << MANTISSA) - 1u), exponent = code >> MANTISSA;
-    if (exponent == 0) return (float)mantissa * float_of((u32)(128 - BIAS - MANTISSA) << 23);
-    return float_of((exponent + (u32)(127 - BIAS)) << 23 | mantissa << (23 - MANTISSA));
+    return float_of(code << (23 - MANTISSA)) * float_of((u32)(254 - BIAS) << 23);
 }

@@ -1,7 +1,7 @@
-// One block of values to codes and a scale, by one thread. The values are read twice instead of kept, so
-// that blocks of any length need no local memory.
+// One block of values to codes and a scale, by a warp, whose lanes take the values in turn.
 #pragma once
 #include "block.cuh"
+#include "lanes.cuh"
 #include "view.cuh"
 
 // The scale rules of device/block.cuh by number; the host names the same ones.
@@ -14,40 +14,37 @@ DEVICE u64 code_bytes(u32 rule, u64 count) { return is_packed(rule) ? count / 2 
 // Bytes of a scale.
 DEVICE u64 scale_bytes(u32 rule) { return rule == FP8_F32 ? 4 : 1; }
 
-// Writes the scale that belongs to `amax` and returns its value.
-DEVICE float store_scale(u32 rule, float amax, u8 *scale) {
+// The scale that belongs to `amax`, written by the one who `writes`, and its value.
+DEVICE float store_scale(u32 rule, float amax, u8 *scale, bool writes) {
     if (rule == FP8_F32) {
         float value = fp8_f32_scale(amax);
-        store_bytes(scale, bits_of(value));
+        if (writes) store_bytes(scale, bits_of(value));
         return value;
     }
-    if (rule == NVFP4_E4M3) {
-        *scale = nvfp4_scale(amax);
-        return e4m3_to_f32(*scale);
-    }
-    *scale = rule == FP8_UE8M0 ? fp8_scale(amax) : mxfp4_scale(amax);
-    return ue8m0_to_f32(*scale);
+    u8 code = rule == NVFP4_E4M3 ? nvfp4_scale(amax) : rule == FP8_UE8M0 ? fp8_scale(amax) : mxfp4_scale(amax);
+    if (writes) *scale = code;
+    return rule == NVFP4_E4M3 ? e4m3_to_f32(code) : ue8m0_to_f32(code);
 }
 
-// `value(i)` is element i of `count`; a packed rule takes an even count.
+// `value(i)` is element i of `count`; a packed rule takes an even count. The values of a block of more than a warp are
+// asked for twice instead of kept, so that blocks of any length need no memory.
 template <typename Value> DEVICE void quantise(u32 rule, const Value &value, u32 count, u8 *codes, u8 *scale) {
-    u32 amax = 0;
-    for (u32 i = 0; i < count; i++) {
-        u32 bits = magnitude_of(value(i));
-        amax = bits > amax ? bits : amax;
+    u32 lane = threadIdx.x % 32, amax = 0;
+    float x = 0;
+    for (u32 i = lane; i < count; i += 32) {
+        x = value(i);
+        amax = magnitude_of(x) > amax ? magnitude_of(x) : amax;
     }
-    float divisor = store_scale(rule, float_of(amax), scale);
-    bool packed = is_packed(rule);
-    u8 even = 0;
-    // One division for all rules: each copy of it costs registers.
-    for (u32 i = 0; i < count; i++) {
-        float unit = quotient(value(i), divisor);
-        if (!packed) {
-            codes[i] = e4m3_from_f32(unit);
-        } else if (i % 2 == 0) {
-            even = e2m1_from_f32(unit);
-        } else {
-            codes[i / 2] = e2m1_pack(even, e2m1_from_f32(unit));
+    float divisor = store_scale(rule, float_of(__reduce_max_sync(ALL_LANES, amax)), scale, lane == 0);
+    for (u32 first = 0; first < count; first += 32) {
+        u32 i = first + lane;
+        if (count > 32) x = i < count ? value(i) : 0.0f;
+        float unit = quotient(x, divisor);
+        if (!is_packed(rule)) {
+            if (i < count) codes[i] = e4m3_from_f32(unit);
+            continue;
         }
+        u32 even = e2m1_from_f32(unit), odd = __shfl_down_sync(ALL_LANES, even, 1);
+        if (i < count && i % 2 == 0) codes[i / 2] = e2m1_pack((u8)even, (u8)odd);
     }
 }

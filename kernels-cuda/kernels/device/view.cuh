@@ -21,3 +21,16 @@ template <typename T> DEVICE T load_bytes(const u8 *from) {
     for (int i = 0; i < (int)sizeof(T); i++) value |= (T)((T)from[i] << 8 * i);
     return value;
 }
+
+// COUNT words of 32 bits.
+template <int COUNT> struct alignas(4 * COUNT) Words {
+    u32 of[COUNT];
+};
+// At any address, in one go where that is a multiple of their size.
+template <int COUNT> DEVICE Words<COUNT> load_words(const void *from) {
+    if ((u64)from % sizeof(Words<COUNT>) == 0) return *(const Words<COUNT> *)from;
+    Words<COUNT> words;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) words.of[i] = load_bytes<u32>((const u8 *)from + 4 * i);
+    return words;
+}

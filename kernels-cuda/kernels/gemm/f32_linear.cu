@@ -1,28 +1,24 @@
-// gemm.f32: y[t,n] = sum over k of x[t,k] W[n,k] in f32, inputs stored as bf16 or f32. One output a thread.
+// gemm.f32: y[t,n] = sum over k of x[t,k] W[n,k] in f32, inputs stored as bf16 or f32. One output a group of lanes.
 #include "../device/linear.cuh"
 
 template <typename X, typename Weight>
-DEVICE void f32_linear(Tile<SIDE, SIDE> &tile, View x, View weight, View y, u64 n, u64 k, u64 tokens) {
-    linear(tile, {1, n, k, tokens}, Plain<X>{x}, Plain<Weight>{weight},
+DEVICE void f32_linear(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    linear({1, n, k, tokens}, Plain<X>{x}, Plain<Weight>{weight},
            [=](u64 row, u64 output, double sum) { row_of<float>(y, row)[output] = f32_result(sum); });
 }
 
-KERNEL(gemm_f32__portable_bf16_bf16, SIDE *SIDE)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
-    __shared__ Tile<SIDE, SIDE> tile;
-    f32_linear<u16, u16>(tile, x, weight, y, n, k, tokens);
+KERNEL(gemm_f32__portable_bf16_bf16, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    f32_linear<u16, u16>(x, weight, y, n, k, tokens);
 }
 
-KERNEL(gemm_f32__portable_bf16_f32, SIDE *SIDE)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
-    __shared__ Tile<SIDE, SIDE> tile;
-    f32_linear<u16, float>(tile, x, weight, y, n, k, tokens);
+KERNEL(gemm_f32__portable_bf16_f32, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    f32_linear<u16, float>(x, weight, y, n, k, tokens);
 }
 
-KERNEL(gemm_f32__portable_f32_bf16, SIDE *SIDE)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
-    __shared__ Tile<SIDE, SIDE> tile;
-    f32_linear<float, u16>(tile, x, weight, y, n, k, tokens);
+KERNEL(gemm_f32__portable_f32_bf16, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    f32_linear<float, u16>(x, weight, y, n, k, tokens);
 }
 
-KERNEL(gemm_f32__portable_f32_f32, SIDE *SIDE)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
-    __shared__ Tile<SIDE, SIDE> tile;
-    f32_linear<float, float>(tile, x, weight, y, n, k, tokens);
+KERNEL(gemm_f32__portable_f32_f32, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    f32_linear<float, float>(x, weight, y, n, k, tokens);
 }

@@ -1,10 +1,9 @@
 // gemm.mxfp8: y[t,n] = sum over k of x[t,k] W[n,k], FP8 by FP8, the weight with a scale for each 32 by 32. One output
-// a thread.
+// a group of lanes.
 #include "../device/linear.cuh"
 
-KERNEL(gemm_mxfp8__portable, SIDE *SIDE)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
-    __shared__ Tile<SIDE, SIDE> tile;
+KERNEL(gemm_mxfp8__portable, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
     u64 blocks = k / SCALED_COLUMNS;
-    linear(tile, {1, n, k, tokens}, Mxfp8<1>{x, blocks}, Mxfp8<32>{weight, blocks},
+    linear({1, n, k, tokens}, Mxfp8<1>{x, blocks}, Mxfp8<32>{weight, blocks},
            [=](u64 row, u64 output, double sum) { row_of<u16>(y, row)[output] = bf16_result(sum); });
 }

@@ -1,5 +1,5 @@
 // kv.norm_rotate_store: a row's norm, the turn of its last dims, and the result as a cache entry. One block of threads a
-// row, one block of the entry a thread.
+// row, one block of the entry a warp.
 #include "../device/entry.cuh"
 #include "../device/latent.cuh"
 
@@ -18,7 +18,7 @@ KERNEL(kv_norm_rotate_store__portable, THREADS)(View x, View weight, View positi
         u8 *to = entry_at(entry, cache, row_of<const i32>(address, 0)[token]);
         u32 blocks = to ? entry.width / entry.block : 0;
         auto value = [&](u64 i) { return bf16_to_f32(latent_at(row, frequencies, i)); };
-        for (u64 at = threadIdx.x; at < blocks; at += THREADS) store_block(entry, value, at, to);
+        for (u64 at = threadIdx.x / 32; at < blocks; at += THREADS / 32) store_block(entry, value, at, to);
         __syncthreads();
     }
 }

@@ -1,11 +1,11 @@
-// kv.store: rows into cache entries, cache[at[t]] = record(x[t]). One block of an entry a thread. An address outside
+// kv.store: rows into cache entries, cache[at[t]] = record(x[t]). One block of an entry a warp. An address outside
 // stores nothing.
 #include "../device/entry.cuh"
 #include "../device/grid.cuh"
 
 KERNEL(kv_store__portable, 256)(View x, View address, View cache, Entry entry, u32 wide, u64 tokens) {
     u32 blocks = entry.width / entry.block;
-    FOR_EACH_ITEM(item, tokens * blocks) {
+    FOR_EACH_WARP(item, tokens * blocks) {
         auto [token, at] = split(item, blocks);
         u8 *to = entry_at(entry, cache, row_of<const i32>(address, 0)[token]);
         if (!to) continue;

@@ -22,7 +22,7 @@ KERNEL(mhc_collapse_norm__portable, THREADS)(View streams, View pre, View weight
         for (u64 i = threadIdx.x; i < width; i += THREADS) to[i] = normed(value(i), rstd, scale[i]);
         // Codes are made from what other threads wrote.
         __syncthreads();
-        for (u64 at = threadIdx.x; at < width / BLOCK; at += THREADS) {
+        for (u64 at = threadIdx.x / 32; at < width / BLOCK; at += THREADS / 32) {
             auto own = [=](u64 i) { return bf16_to_f32(to[at * BLOCK + i]); };
             u8 *codes = y8.codes + token * y8.stride + at * BLOCK;
             quantise(FP8_UE8M0, own, BLOCK, codes, y8.scales + token * (width / BLOCK) + at);

@@ -1,5 +1,5 @@
 // norm.rms_cast: a row's norm, rounded to bf16, as FP8 codes. One block of threads a row, one block of codes
-// a thread.
+// a warp.
 #include "../device/quantise.cuh"
 #include "../device/rms.cuh"
 
@@ -13,7 +13,7 @@ KERNEL(norm_rms_cast__portable, THREADS)(View x, View weight, View y, u64 width,
         const u16 *from = row_of<const u16>(x, token);
         auto value = [=](u64 i) { return bf16_to_f32(from[i]); };
         float rstd = row_rstd<THREADS>(value, width, eps, scratch);
-        for (u64 at = threadIdx.x; at < width / BLOCK; at += THREADS) {
+        for (u64 at = threadIdx.x / 32; at < width / BLOCK; at += THREADS / 32) {
             auto own = [=](u64 i) { return bf16_to_f32(normed(value(at * BLOCK + i), rstd, scale[at * BLOCK + i])); };
             u8 *codes = y.codes + token * y.stride + at * BLOCK;
             quantise(FP8_UE8M0, own, BLOCK, codes, y.scales + token * (width / BLOCK) + at);

@@ -2,7 +2,7 @@
 
 pub(super) use crate::{
     driver::Argument::{F32, I32, Table, U32, U64, View},
-    launcher::Launcher,
+    launcher::{Launcher, dot_lanes},
     rows::{Arguments, Launch, Rows, any, fused, portable, refused},
 };
 pub(super) use tandem_hal::{Result, Row, Sym};

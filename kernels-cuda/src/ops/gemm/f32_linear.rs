@@ -19,5 +19,5 @@ fn run(d: &F32Linear, io: &Arguments<F32Linear>, on: &Launcher<'_>) -> Result<()
         (true, true) => "gemm_f32__portable_f32_f32",
     };
     let arguments = [x, weight, y, U64(d.n), U64(d.k), U64(tokens)];
-    on.rows(kernel, tile::count(1, d.n, tokens), tile::THREADS, &arguments)
+    on.rows(kernel, tile::blocks(1, d.n, d.k, tokens), tile::THREADS, &arguments)
 }

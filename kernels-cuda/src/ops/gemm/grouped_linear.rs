@@ -13,5 +13,10 @@ impl Rows for GroupedLinear {
 fn run(d: &GroupedLinear, io: &Arguments<GroupedLinear>, on: &Launcher<'_>) -> Result<()> {
     let (tokens, [x, weight, y]) = (on.at(Sym::Tokens), [io.x, io.weight, io.y].map(View));
     let arguments = [x, weight, y, U64(d.groups), U64(d.n), U64(d.k), U64(tokens)];
-    on.rows("gemm_grouped__portable", tile::count(d.groups, d.n, tokens), tile::THREADS, &arguments)
+    on.rows(
+        "gemm_grouped__portable",
+        tile::blocks(d.groups, d.n, d.k, tokens),
+        tile::THREADS,
+        &arguments,
+    )
 }

@@ -13,5 +13,5 @@ impl Rows for Mxfp4Linear {
 fn run(d: &Mxfp4Linear, io: &Arguments<Mxfp4Linear>, on: &Launcher<'_>) -> Result<()> {
     let (tokens, [x, weight, y]) = (on.at(Sym::Tokens), [io.x, io.weight, io.y].map(View));
     let arguments = [x, weight, y, U64(d.n), U64(d.k), U64(tokens)];
-    on.rows("gemm_mxfp4__portable", tile::count(1, d.n, tokens), tile::THREADS, &arguments)
+    on.rows("gemm_mxfp4__portable", tile::blocks(1, d.n, d.k, tokens), tile::THREADS, &arguments)
 }

@@ -18,6 +18,8 @@ enum Arrangement {
 
 /// Arrangement, rule, and elements under a scale.
 fn arrangement(record: Record) -> Option<(Arrangement, Rule, u32)> {
+    // Without scales blocks are what a warp stores at once.
+    let plain = 1 << record.width.trailing_zeros().min(5);
     match record.form {
         Form::Mxfp8 => Some((Arrangement::Scaled, Rule::Fp8, 32)),
         Form::Mxfp4 => Some((Arrangement::Scaled, Rule::Mxfp4, 32)),
@@ -25,8 +27,8 @@ fn arrangement(record: Record) -> Option<(Arrangement, Rule, u32)> {
         Form::Fp8 => Some((Arrangement::Scaled, Rule::Fp8F32, record.width)),
         // The rotary values are a block of their own, the last one.
         Form::Fp8Rope => Some((Arrangement::Rope, Rule::Fp8, 64)),
-        Form::Bf16 => Some((Arrangement::Bf16, Rule::Fp8, 1)),
-        Form::F32 => Some((Arrangement::F32, Rule::Fp8, 1)),
+        Form::Bf16 => Some((Arrangement::Bf16, Rule::Fp8, plain)),
+        Form::F32 => Some((Arrangement::F32, Rule::Fp8, plain)),
         Form::Mxfp8Fnuz => None,
     }
 }

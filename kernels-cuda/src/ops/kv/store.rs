@@ -18,5 +18,5 @@ fn run(d: &Store, io: &Arguments<Store>, on: &Launcher<'_>) -> Result<()> {
     let (tokens, [x, at, cache]) = (on.at(Sym::Tokens), [io.x, io.at, io.cache].map(View));
     let (entry, blocks) = entry(&d.cache, on)?;
     let arguments = [x, at, cache, entry, U32((d.x == Elem::F32).into()), U64(tokens)];
-    on.items("kv_store__portable", tokens * blocks, &arguments)
+    on.warps("kv_store__portable", tokens * blocks, &arguments)
 }

@@ -1,6 +1,6 @@
 //! Rows of [`ExpertDown`].
 
-use super::{down::OUTPUTS, experts};
+use super::{down, experts};
 use crate::ops::prelude::*;
 use tandem_hal::ExpertDown;
 
@@ -13,6 +13,6 @@ impl Rows for ExpertDown {
 fn run(d: &ExpertDown, io: &Arguments<ExpertDown>, on: &Launcher<'_>) -> Result<()> {
     let (tokens, views) = (on.at(Sym::Tokens), [io.x, io.expert, io.w2, io.y].map(View));
     let arguments = experts::arguments(&views, &d.experts, &[U64(tokens)]);
-    let tiles = d.experts.hidden.div_ceil(OUTPUTS.into());
-    on.rows("moe_expert_down__portable", tokens * tiles, OUTPUTS, &arguments)
+    let blocks = tokens * down::tiles(&d.experts);
+    on.rows("moe_expert_down__portable", blocks, down::THREADS, &arguments)
 }

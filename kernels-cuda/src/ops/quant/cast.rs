@@ -19,5 +19,5 @@ fn run(d: &Cast, io: &Arguments<Cast>, on: &Launcher<'_>) -> Result<()> {
     let unknown = || Error::BadDescriptor { op: "quant.cast", why: "no scale rule".into() };
     let (rule, block) = Rule::of(d.to).ok_or_else(unknown)?;
     let arguments = [x, y, U32(rule as u32), U64(block), U64(d.width), U64(tokens)];
-    on.items("quant_cast__portable", tokens * (d.width / block), &arguments)
+    on.warps("quant_cast__portable", tokens * (d.width / block), &arguments)
 }
