@@ -1,23 +1,43 @@
 //! The conformance suite as a test program.
 //!
-//! `cargo test -p tandem-tests --test conformance -- [filter] [--seed N] [--cases N] [--case LINE]`
+//! `cargo test -p tandem-tests --test conformance -- [filter] [--seed N] [--cases N] [--case LINE]
+//! [--record FILE]`
 
 use libtest_mimic::Arguments;
 use std::{
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
 };
 use tandem_tests::{
     conformance::{
         arguments::settings,
         lane::Lane,
+        record::{self, Origin},
         suite::{Outcome, Suite},
         xfail,
     },
     faulty,
 };
 
+/// The commit of a clean working tree: `cargo xtask carry` says which, and nobody else does.
+const COMMIT: Option<&str> = option_env!("TANDEM_COMMIT");
+
+/// Writes the record that was asked for.
+fn write_record(suite: &Suite, outcome: &Outcome, lanes: &[Lane], at: SystemTime) -> bool {
+    let Some(path) = &suite.settings.record else { return true };
+    let origin = Origin { at, commit: COMMIT };
+    let lines = record::lines(&outcome.summary, lanes, &suite.settings, origin);
+    let written = std::fs::write(path, lines.join("\n") + "\n");
+    match &written {
+        Ok(()) => println!("{} rows recorded in {}", lines.len(), path.display()),
+        Err(why) => println!("cannot write {}: {why}", path.display()),
+    }
+    written.is_ok()
+}
+
 fn main() -> ExitCode {
+    let began = SystemTime::now();
     let mut arguments = std::env::args();
     let program = arguments.next().unwrap_or_default();
     let parsed = settings(arguments, |name| std::env::var(name).ok());
@@ -59,7 +79,8 @@ fn main() -> ExitCode {
     if missing {
         println!("TANDEM_GPU_REQUIRED=1, but there is no board");
     }
-    if conclusion.has_failed() || !passes.is_empty() || missing {
+    let recorded = write_record(&suite, &outcome, &lanes, began);
+    if conclusion.has_failed() || !passes.is_empty() || missing || !recorded {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS

@@ -1,7 +1,8 @@
-//! Project chores: `cargo xtask fetch tokenizer`, `cargo xtask toolkit cuda`.
+//! Project chores: `cargo xtask fetch tokenizer`, `cargo xtask toolkit cuda`, `cargo xtask matrix RECORD...`.
 
 mod command;
 mod fetch;
+mod matrix;
 mod toolkit;
 mod workspace;
 
@@ -13,7 +14,8 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["fetch", "tokenizer"] => fetch::tokenizer(),
         ["toolkit", "cuda"] => toolkit::cuda(),
-        _ => Err("usage: cargo xtask fetch tokenizer | toolkit cuda".to_owned()),
+        ["matrix", records @ ..] => matrix::matrix(records),
+        _ => Err("usage: cargo xtask fetch tokenizer | toolkit cuda | matrix RECORD...".to_owned()),
     };
     match outcome {
         Ok(message) => {

@@ -1,6 +1,7 @@
 //! The suite's own arguments; all others are those of the standard harness.
 
 use super::case::Case;
+use std::path::PathBuf;
 
 /// Seed of a run that names none, so that two runs of one tree test the same.
 const SEED: u64 = 20_261_129;
@@ -16,6 +17,8 @@ pub struct Settings {
     pub cases: u32,
     /// The one case to run: `--case '<descriptor line> <extents line>'`.
     pub case: Option<Case>,
+    /// Where the run's record goes: `--record FILE`.
+    pub record: Option<PathBuf>,
 }
 
 /// Take the suite's arguments out of the command line.
@@ -27,7 +30,7 @@ pub fn settings(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<(Settings, Vec<String>), String> {
     let (mut seed, mut cases) = (variable("TANDEM_SEED"), variable("TANDEM_CASES"));
-    let (mut line, mut rest) = (None, vec![]);
+    let (mut line, mut record, mut rest) = (None, None, vec![]);
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let (name, value) = match argument.split_once('=') {
@@ -38,6 +41,7 @@ pub fn settings(
             "--seed" => &mut seed,
             "--cases" => &mut cases,
             "--case" => &mut line,
+            "--record" => &mut record,
             _ => {
                 rest.push(argument);
                 continue;
@@ -53,7 +57,7 @@ pub fn settings(
     let cases = number("--cases", cases, u64::from(CASES))?;
     let cases = u32::try_from(cases).map_err(|_| format!("--cases {cases} is too many"))?;
     let case = line.map(|line| Case::parse(&line, seed)).transpose()?;
-    Ok((Settings { seed, cases, case }, rest))
+    Ok((Settings { seed, cases, case, record: record.map(PathBuf::from) }, rest))
 }
 
 #[cfg(test)]
@@ -71,12 +75,15 @@ mod tests {
             "gemm",
             "--seed=7",
             "--exact",
+            "--record",
+            "run.jsonl",
             "--case",
             "quant.cast{to=e4m3fn/ue8m0/1x32,width=32} {tokens=2}",
         ])
         .expect("well formed");
         assert_eq!((settings.seed, settings.cases), (7, 3));
         assert_eq!(rest, ["gemm", "--exact"]);
+        assert_eq!(settings.record, Some("run.jsonl".into()));
         let case = settings.case.expect("given");
         assert_eq!((case.op.id(), case.seed), ("quant.cast", 7));
     }

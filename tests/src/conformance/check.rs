@@ -8,13 +8,14 @@ use super::{
     properties::{agrees, large, misuse, nan, replay, rows, steps, strays, streams, table, views},
     property::{Finding, Property},
     subject::{Base, Group, Subject},
+    summary::Tested,
 };
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
 };
-use tandem_hal::{Candidate, Error, Facts, Numerics, Result, Want};
+use tandem_hal::{Candidate, Error, Facts, Numerics, Rank, Result, Want};
 use tandem_reference::compare::Bias;
 
 /// How much of the list a case goes through.
@@ -50,13 +51,24 @@ pub struct RowTest {
     pub entry: Entry,
     /// The row.
     pub row: &'static str,
+    /// Its rank.
+    pub rank: Rank,
+    /// Its bits.
+    pub bits: &'static str,
     open: Mutex<HashMap<Opened, Arc<Group>>>,
 }
 
 impl RowTest {
     /// Opens nothing yet.
-    pub fn new(lane: Lane, entry: Entry, row: &'static str) -> RowTest {
-        RowTest { lane, entry, row, open: Mutex::default() }
+    pub fn new(lane: Lane, entry: Entry, row: &Candidate) -> RowTest {
+        let Candidate { kernel, rank, bits, .. } = *row;
+        RowTest { lane, entry, row: kernel, rank, bits, open: Mutex::default() }
+    }
+
+    /// Under what the summary counts it.
+    pub fn tested(&self) -> Tested {
+        let (lane, op) = (self.lane.name.clone(), self.entry.id);
+        Tested { lane, op, row: self.row, rank: self.rank, bits: self.bits }
     }
 
     fn devices(&self, ranks: u32, row: Option<&'static str>) -> Result<Arc<Group>> {
@@ -118,6 +130,11 @@ impl RowTest {
         }
         if let Err(reason) = verdict {
             return Ok(Verdict { findings, refused: Some(reason.clone()), ..Verdict::default() });
+        }
+        let rows = case.extents.at(facts.rows);
+        if operator::plan(&case.op, &*forced[0], &want)?.kernel(rows) != self.row {
+            let refused = Some(format!("made for other numbers of rows than {rows}"));
+            return Ok(Verdict { findings, refused, ..Verdict::default() });
         }
         let stranger = self.lane.open(1, self.entry.id, None)?.remove(0);
         let sibling = match self.sibling(&candidates, case, &want, bits)? {

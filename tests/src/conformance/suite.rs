@@ -5,6 +5,7 @@ use super::{
     case::Case,
     check::{RowTest, Scope, Verdict},
     draws::{Draws, numbers},
+    kind::Kind,
     lane::Lane,
     operator::{self, CATALOGUE, Entry},
     property::{Finding, Property},
@@ -19,11 +20,14 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tandem_hal::{Class, Domain, Extents, Numerics, Op, Want};
+use tandem_hal::{Candidate, Class, Domain, Extents, Numerics, Op, Want};
 use tandem_reference::{Profile, Random, compare::Bias};
 
 /// Shrinking steps at most; each runs a whole case.
 const SHRINKS: u32 = 48;
+
+/// Drawn cases that a row may refuse for each that it must take.
+const REFUSALS: u32 = 8;
 
 /// What trials leave for the end of the run.
 #[derive(Default)]
@@ -51,24 +55,6 @@ pub struct Suite {
     pub expected: Arc<xfail::List>,
     /// What is left at the end.
     pub outcome: Arc<Mutex<Outcome>>,
-}
-
-/// The kinds of trial a row has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Edges,
-    Drawn,
-    Large,
-}
-
-impl Kind {
-    const fn name(self) -> &'static str {
-        match self {
-            Kind::Edges => "edges",
-            Kind::Drawn => "prop",
-            Kind::Large => "large",
-        }
-    }
 }
 
 impl Suite {
@@ -104,15 +90,15 @@ impl Suite {
         };
         let mut trials = vec![];
         for row in rows {
-            for kind in [Kind::Edges, Kind::Drawn, Kind::Large] {
+            for kind in Kind::ALL {
                 // One large lane is enough, and one case is no kind.
                 let once = kind == Kind::Edges || self.settings.case.is_none();
                 if (kind == Kind::Large && lane.packed_only) || !once {
                     continue;
                 }
                 // Trials run at once, and a group takes one collective at a time: each has its own.
-                let (suite, test) = (self.clone(), RowTest::new(lane.clone(), *entry, row));
-                let name = format!("{prefix}/{row}/{}", kind.name());
+                let (suite, test) = (self.clone(), RowTest::new(lane.clone(), *entry, &row));
+                let name = format!("{prefix}/{}/{}", row.kernel, kind.name());
                 let label = name.clone();
                 trials.push(Trial::test(name, move || suite.run(&test, kind, &label)));
             }
@@ -123,9 +109,9 @@ impl Suite {
     /// One trial, with expected failures taken into account.
     fn run(&self, test: &RowTest, kind: Kind, name: &str) -> Result<(), Failed> {
         let result = match (&self.settings.case, kind) {
-            (Some(case), _) => self.cases(test, std::slice::from_ref(case), Scope::Edges, name),
-            (None, Kind::Edges) => self.cases(test, &self.edges(test), Scope::Edges, name),
-            (None, Kind::Large) => self.cases(test, &self.large(test), Scope::Large, name),
+            (Some(case), _) => self.cases(test, std::slice::from_ref(case), kind, name),
+            (None, Kind::Edges) => self.cases(test, &self.edges(test), kind, name),
+            (None, Kind::Large) => self.cases(test, &self.large(test), kind, name),
             (None, Kind::Drawn) => self.drawn(test, name),
         };
         let board = &test.lane.info.board;
@@ -151,7 +137,7 @@ impl Suite {
         .collect()
     }
 
-    /// The first edge whose operands all have elements.
+    /// The edges whose operands all have elements.
     fn large(&self, test: &RowTest) -> Vec<Case> {
         let whole = |case: &Case| {
             let facts = operator::facts(&case.op);
@@ -160,17 +146,11 @@ impl Suite {
         };
         let mut cases = self.edges(test);
         cases.retain(whole);
-        cases.truncate(1);
         cases
     }
 
-    fn cases(
-        &self,
-        test: &RowTest,
-        cases: &[Case],
-        scope: Scope,
-        name: &str,
-    ) -> Result<(), String> {
+    fn cases(&self, test: &RowTest, cases: &[Case], kind: Kind, name: &str) -> Result<(), String> {
+        let scope = if kind == Kind::Large { Scope::Large } else { Scope::Edges };
         let (mut counts, mut bias, mut reports) = (Counts::default(), Bias::default(), vec![]);
         for case in cases {
             let verdict = test.check(case, scope);
@@ -179,12 +159,17 @@ impl Suite {
             if !verdict.findings.is_empty() {
                 reports.push(report(test, case, name, &verdict.findings));
             }
+            // These need much memory: the first that the row takes is enough.
+            if scope == Scope::Large && verdict.refused.is_none() {
+                break;
+            }
         }
         if let Err(what) = bias.verdict() {
             let finding = Finding { property: Property::Bias, what };
             reports.push(format!("over {} cases: {finding}", cases.len()));
+            counts.failed += 1;
         }
-        self.outcome().summary.add(&test.lane.name, test.entry.id, test.row, counts);
+        self.outcome().summary.add(test.tested(), kind, counts);
         // More would bury the first.
         if reports.is_empty() { Ok(()) } else { Err(reports[..reports.len().min(3)].join("\n")) }
     }
@@ -195,6 +180,7 @@ impl Suite {
             cases: self.settings.cases,
             failure_persistence: None,
             max_shrink_iters: SHRINKS,
+            max_global_rejects: self.settings.cases.saturating_mul(REFUSALS),
             ..Config::default()
         };
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed_bytes(self.settings.seed, name));
@@ -205,6 +191,9 @@ impl Suite {
             let verdict = test.check(&case, Scope::Drawn);
             let mut state = state.borrow_mut();
             count(&mut state.0, &verdict);
+            if let (Some(reason), []) = (&verdict.refused, &verdict.findings[..]) {
+                return Err(TestCaseError::reject(reason.clone()));
+            }
             if verdict.findings.is_empty() {
                 state.1.join(verdict.bias);
                 return Ok(());
@@ -212,10 +201,13 @@ impl Suite {
             state.2 = Some(report(test, &case, name, &verdict.findings));
             Err(TestCaseError::fail("a property does not hold"))
         });
-        let (counts, bias, last) = state.into_inner();
-        self.outcome().summary.add(&test.lane.name, test.entry.id, test.row, counts);
+        let (mut counts, bias, last) = state.into_inner();
+        let leans = bias.verdict().map_err(|what| format!("over {} cases: {what}", counts.held));
+        counts.failed += u64::from(leans.is_err());
+        self.outcome().summary.add(test.tested(), Kind::Drawn, counts);
         match result {
-            Ok(()) => bias.verdict().map_err(|what| format!("over {} cases: {what}", counts.held)),
+            // The runner gives up when the row refuses too many; the counts tell.
+            Ok(()) | Err(TestError::Abort(_)) => leans,
             Err(TestError::Fail(_, numbers)) => {
                 // The last failure is not always the smallest: run that one again.
                 let case = drawn_case(&test.entry, &numbers);
@@ -223,7 +215,6 @@ impl Suite {
                 let smallest = report(test, &case, name, &verdict.findings);
                 Err(if verdict.findings.is_empty() { last.unwrap_or(smallest) } else { smallest })
             }
-            Err(TestError::Abort(reason)) => Err(format!("the runner gave up: {reason}")),
         }
     }
 }
@@ -278,11 +269,7 @@ fn may_be_packed(op: &Op) -> bool {
 }
 
 /// Rows that take at least one edge when forced, or why there is none.
-fn rows_of(
-    lane: &Lane,
-    entry: &Entry,
-    edges: &[(Op, Extents)],
-) -> Result<Vec<&'static str>, String> {
+fn rows_of(lane: &Lane, entry: &Entry, edges: &[(Op, Extents)]) -> Result<Vec<Candidate>, String> {
     let open = |row: Option<&str>| -> Result<Group, String> {
         lane.open(operator::ranks(&edges[0].0), entry.id, row).map_err(|e| e.to_string())
     };
@@ -296,7 +283,7 @@ fn rows_of(
             list.into_iter().any(|c| c.kernel == candidate.kernel && c.verdict.is_ok())
         };
         if edges.iter().any(takes) {
-            rows.push(candidate.kernel);
+            rows.push(candidate);
         } else if let Err(reason) = candidate.verdict {
             reasons.push(format!("{}: {reason}", candidate.kernel));
         }

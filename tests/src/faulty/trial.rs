@@ -42,7 +42,7 @@ fn caught(fault: Fault, seed: u64) -> Result<(), String> {
     let free = lane.open(1, entry.id, None).map_err(|e| e.to_string())?;
     let want = Want { numerics: Numerics::Free, limits: *extents };
     let rows = free[0].candidates(op, &want);
-    let row = rows.iter().find(|c| c.verdict.is_ok()).ok_or("no row takes the first edge")?.kernel;
+    let row = rows.iter().find(|c| c.verdict.is_ok()).ok_or("no row takes the first edge")?;
     let test = RowTest::new(lane, *entry, row);
     let edges = edges.into_iter().enumerate().map(|(i, (op, extents))| Case {
         op,
