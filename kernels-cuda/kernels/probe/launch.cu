@@ -1,5 +1,7 @@
 // Kernels that prove how launches reach the device: clusters, programmatic launch, tensor maps, and a fault.
 // Tests use them; no operator does.
+//
+// SASS: UTMALDG SYNCS
 #include "../device/number.cuh"
 
 // Blocks of the cluster that each block finds itself in, and its number in it.
