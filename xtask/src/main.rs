@@ -1,5 +1,11 @@
-//! Project chores: `cargo xtask fetch tokenizer`, `cargo xtask toolkit cuda`, `cargo xtask matrix RECORD...`.
+//! Project chores.
+//!
+//! * `cargo xtask fetch tokenizer`: test data that is not ours to commit
+//! * `cargo xtask toolkit cuda`: the compiler of the CUDA kernels
+//! * `cargo xtask carry DIR [PART...]`: executables for a machine with a board
+//! * `cargo xtask matrix RECORD...`: the records of conformance runs into the matrix
 
+mod carry;
 mod command;
 mod fetch;
 mod matrix;
@@ -14,8 +20,9 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["fetch", "tokenizer"] => fetch::tokenizer(),
         ["toolkit", "cuda"] => toolkit::cuda(),
+        ["carry", folder, parts @ ..] => carry::carry(folder, parts),
         ["matrix", records @ ..] => matrix::matrix(records),
-        _ => Err("usage: cargo xtask fetch tokenizer | toolkit cuda | matrix RECORD...".to_owned()),
+        _ => Err("usage: cargo xtask fetch tokenizer | toolkit cuda | carry DIR [PART...] | matrix RECORD...".to_owned()),
     };
     match outcome {
         Ok(message) => {
