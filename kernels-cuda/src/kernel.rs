@@ -9,8 +9,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tandem_hal::{
-    Checked, Error, Extents, Kernel, Ladder, MAX_OPERANDS, Needs, Op, Result, Stream, View, Want,
-    choose, dispatch,
+    Checked, Error, Kernel, Ladder, MAX_OPERANDS, Needs, Op, Result, Stream, Want, choose, dispatch,
 };
 
 /// A chosen ladder with its images loaded, erased.
@@ -19,13 +18,7 @@ pub(crate) trait Run: Send + Sync {
     fn name(&self, rows: u64) -> &'static str;
     fn bits(&self) -> &'static str;
     fn needs(&self) -> Needs;
-    fn launch(
-        &self,
-        shared: &Shared,
-        queue: &Queue,
-        views: &[&View],
-        extents: &Extents,
-    ) -> Result<()>;
+    fn launch(&self, shared: &Shared, queue: &Queue, io: &Checked<'_>) -> Result<()>;
 }
 
 struct Chosen<D: Rows> {
@@ -65,24 +58,19 @@ impl<D: Rows> Run for Chosen<D> {
     fn needs(&self) -> Needs {
         self.ladder.needs
     }
-    fn launch(
-        &self,
-        shared: &Shared,
-        queue: &Queue,
-        views: &[&View],
-        extents: &Extents,
-    ) -> Result<()> {
+    fn launch(&self, shared: &Shared, queue: &Queue, io: &Checked<'_>) -> Result<()> {
+        let extents = io.extents();
         let rows = extents.at(D::ROWS);
         let place = self.place(rows).ok_or_else(|| Error::Unsupported {
             op: D::ID.into(),
             reason: format!("the row forced for it does not take {rows} rows"),
         })?;
         let mut operands = [ViewArgument::default(); MAX_OPERANDS];
-        for (operand, view) in operands.iter_mut().zip(views) {
+        for (operand, view) in operands.iter_mut().zip(io.views()) {
             *operand = argument(view)?;
         }
         let target = OnDevice { shared, queue, module: &self.modules[place] };
-        let on = Launcher { target: &target, extents };
+        let on = Launcher { target: &target, extents, workspace: argument(io.workspace())? };
         rows::launch(&self.descriptor, self.ladder.rows[place], operands.into_iter(), &on)
     }
 }

@@ -31,6 +31,8 @@ pub(crate) trait Target {
 pub(crate) struct Launcher<'a> {
     pub(crate) target: &'a dyn Target,
     pub(crate) extents: &'a Extents,
+    /// Scratch of what the row needs for these extents; bytes, nothing for a row that needs none.
+    pub(crate) workspace: ViewArgument,
 }
 
 impl Launcher<'_> {

@@ -2,8 +2,8 @@
 
 use crate::{driver::ViewArgument, image, launcher::Launcher, proof::Claim};
 use tandem_hal::{
-    Candidate, DeviceInfo, Dir, Error, IoSet, Needs, Numerics, Op, Operator, Rank, Result, Row,
-    STEPS, Slot, Want, candidates, dispatch,
+    Candidate, DeviceInfo, Dir, Error, Extents, IoSet, Needs, Numerics, Op, Operator, Rank, Result,
+    Row, STEPS, Slot, Want, candidates, dispatch,
 };
 
 /// Targets that every portable kernel is compiled for.
@@ -57,7 +57,17 @@ pub(crate) const fn portable<D: Operator>(
     run: Run<D>,
     accepts: Accepts<D>,
 ) -> Row<D, Launch<D>> {
-    plain(image, run, accepts, "portable")
+    plain(image, run, accepts, ("portable", |_, _| Needs { workspace_bytes: 0 }))
+}
+
+/// As [`portable`], of a kernel that needs scratch.
+pub(crate) const fn scratched<D: Operator>(
+    image: &'static str,
+    run: Run<D>,
+    accepts: Accepts<D>,
+    needs: fn(&D, &Extents) -> Needs,
+) -> Row<D, Launch<D>> {
+    plain(image, run, accepts, ("portable", needs))
 }
 
 /// As [`portable`], of a fused operator: the bits are those of its portable steps.
@@ -66,14 +76,14 @@ pub(crate) const fn fused<D: Operator>(
     run: Run<D>,
     accepts: Accepts<D>,
 ) -> Row<D, Launch<D>> {
-    plain(image, run, accepts, STEPS)
+    plain(image, run, accepts, (STEPS, |_, _| Needs { workspace_bytes: 0 }))
 }
 
 const fn plain<D: Operator>(
     image: &'static str,
     run: Run<D>,
     accepts: Accepts<D>,
-    bits: &'static str,
+    (bits, needs): (&'static str, fn(&D, &Extents) -> Needs),
 ) -> Row<D, Launch<D>> {
     Row {
         name: "portable",
@@ -83,7 +93,7 @@ const fn plain<D: Operator>(
         bits,
         tokens: 0..=u64::MAX,
         accepts,
-        needs: |_, _| Needs { workspace_bytes: 0 },
+        needs,
         launch: Launch { image, run },
     }
 }

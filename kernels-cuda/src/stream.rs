@@ -106,7 +106,7 @@ impl CudaStream {
         } else {
             self.trail.set(1, run);
         }
-        run.launch(&self.shared, &self.queue, io.views(), io.extents())
+        run.launch(&self.shared, &self.queue, io)
     }
 
     /// New work on a stream that had joined makes it a fork again.

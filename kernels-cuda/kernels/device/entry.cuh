@@ -1,5 +1,6 @@
 // Cache entries: vectors as records, codes first, then scales.
 #pragma once
+#include "chunk.cuh"
 #include "quantise.cuh"
 
 // Arrangements of an entry by number; the host names the same ones.
@@ -45,6 +46,23 @@ DEVICE float entry_value(const Entry &entry, const u8 *from, u32 i) {
     float scale = load_scale(entry.rule, from + scales_of(entry) + i / entry.block * scale_bytes(entry.rule));
     if (!is_packed(entry.rule)) return e4m3_to_f32(from[i]) * scale;
     return e2m1_to_f32((u8)(from[i / 2] >> i % 2 * 4)) * scale;
+}
+
+// The elements from `column` on, as chunks are; a chunk has one scale.
+DEVICE Chunk entry_chunk(const Entry &entry, const u8 *from, u32 column) {
+    if (column + CHUNK > entry.width) {
+        Chunk x;
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++) x.of[i] = column + i < entry.width ? entry_value(entry, from, column + i) : 0.0f;
+        return x;
+    }
+    if (entry.form == F32) return load_chunk((const float *)(from + 4 * (u64)column));
+    if (entry.form == BF16) return load_chunk((const u16 *)(from + 2 * (u64)column));
+    u32 coded = entry.width - ROPE_WIDTH;
+    if (entry.form == ROPE && column >= coded) return load_chunk((const u16 *)(from + coded + 2 * (u64)(column - coded)));
+    float scale = load_scale(entry.rule, from + scales_of(entry) + column / entry.block * scale_bytes(entry.rule));
+    if (!is_packed(entry.rule)) return e4m3_chunk(load_words<2>(from + column), scale);
+    return e2m1_chunk(load_words<1>(from + column / 2).of[0], scale);
 }
 
 // Block `at` of a vector, whose element i is `value(i)`, into its entry, by a warp; the last block of a record with

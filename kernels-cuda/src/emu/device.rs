@@ -32,9 +32,9 @@ impl EmuDevice {
         let (facts, forced) = (info_of(RefDevice::new().info()), options.clone());
         let setup = Setup {
             weights: Weights::Plain,
-            around: Some(Arc::new(move |op, slots, _, _, reference| {
+            around: Some(Arc::new(move |op, slots, workspace, _, reference| {
                 let forced = forced.forced(op.id());
-                dispatch!(op, d => host::run(d, slots, &facts, forced, reference))
+                dispatch!(op, d => host::run(d, slots, (&facts, forced), workspace, reference))
             })),
             ..Setup::default()
         };

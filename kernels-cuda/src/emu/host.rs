@@ -77,8 +77,8 @@ impl Target for OnHost {
 pub(super) fn run<D: Rows>(
     d: &D,
     slots: &mut Slots<'_>,
-    info: &DeviceInfo,
-    forced: Option<&str>,
+    (info, forced): (&DeviceInfo, Option<&str>),
+    workspace: &mut [u8],
     reference: &mut Arithmetic<'_>,
 ) -> Result<()> {
     let extents = extents(d, slots);
@@ -91,7 +91,12 @@ pub(super) fn run<D: Rows>(
         op: D::ID.into(),
         reason: format!("the row forced for it does not take {rows} rows"),
     })?;
-    let on = Launcher { target: &OnHost, extents: &extents };
+    let workspace = ViewArgument {
+        codes: workspace.as_mut_ptr().expose_provenance() as u64,
+        scales: 0,
+        stride: workspace.len() as u64,
+    };
+    let on = Launcher { target: &OnHost, extents: &extents, workspace };
     rows::launch(d, row, slots.iter_mut().map(argument), &on)
 }
 

@@ -6,6 +6,9 @@ use crate::ops::{
 };
 use tandem_hal::{DeviceInfo, Scores};
 
+/// Threads of a block, as the kernel's source has it.
+const THREADS: u32 = 256;
+
 impl Rows for Scores {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
         const { &[portable::<Self>("index/scores", run, accepts)] }
@@ -37,5 +40,6 @@ fn run(d: &Scores, io: &Arguments<Scores>, on: &Launcher<'_>) -> Result<()> {
         U64(entries),
         U64(tokens),
     ];
-    on.items("index_scores__portable", tokens * entries, &arguments)
+    let blocks = (tokens * entries).div_ceil(u64::from(THREADS) / dot_lanes(d.head_dim));
+    on.rows("index_scores__portable", blocks, THREADS, &arguments)
 }
