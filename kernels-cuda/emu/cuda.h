@@ -23,6 +23,8 @@ extern Dim3 thread_index, block_index, block_extent, grid_extent;
 
 // All threads of the block that have not ended arrive here.
 void block_barrier();
+// All threads of the warp likewise.
+void warp_barrier();
 // The word of the lane `step` further on, or one's own past the last lane.
 std::uint64_t shuffle_down(std::uint64_t word, unsigned step);
 // The word of the lane whose number differs in the bits of `mask`.
@@ -43,6 +45,7 @@ template <typename T, typename F> T exchange(T *at, F f) {
 #define blockDim emu::block_extent
 #define gridDim emu::grid_extent
 #define __syncthreads() emu::block_barrier()
+#define __syncwarp() emu::warp_barrier()
 
 template <typename T> T __shfl_down_sync(unsigned, T value, unsigned step) {
     std::uint64_t word = 0;

@@ -131,6 +131,8 @@ bool run_block(unsigned threads, std::uint64_t &random) {
 
 void block_barrier() { meet(block); }
 
+void warp_barrier() { meet(warps[number() / LANES]); }
+
 std::uint64_t shuffle_down(std::uint64_t word, unsigned step) {
     unsigned self = number(), lane = self % LANES;
     shuffled[self] = word;

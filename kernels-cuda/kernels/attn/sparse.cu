@@ -79,11 +79,7 @@ DEVICE float largest_of(const Lists &lists, const float *scores, u64 count, bool
         largest = listed && scores[i] > largest ? scores[i] : largest;
     }
     any = __ballot_sync(ALL_LANES, found) != 0;
-    for (u32 mask = 16; mask > 0; mask /= 2) {
-        float other = __shfl_xor_sync(ALL_LANES, largest, mask);
-        largest = other > largest ? other : largest;
-    }
-    return largest;
+    return warp_max(largest);
 }
 
 KERNEL(attn_sparse__portable_values, THREADS)(View window, View window_at, View selected, View selected_at, View sink,

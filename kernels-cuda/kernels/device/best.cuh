@@ -1,11 +1,12 @@
 // The best of many by the threads of a block: a threshold found digit by digit of the standings, from the top. Counts
 // and weights are integers, so that the order in which threads add them never shows.
 #pragma once
-#include "block_sum.cuh"
+#include "lanes.cuh"
 #include "number.cuh"
 
-struct BestMemory {
-    u64 digits[256];
+// Counts of Weight: u32 where every weight is one.
+template <typename Weight> struct BestMemory {
+    Weight digits[256];
     u64 wanted;
     u32 digit;
     bool all;
@@ -19,9 +20,30 @@ struct Threshold {
     bool all;
 };
 
+// The digit at which the weights from the top reach `wanted`, and how much of it that takes; by a warp, a lane eight
+// digits.
+template <typename Weight> DEVICE void find_digit(u64 wanted, BestMemory<Weight> &memory) {
+    u32 lane = threadIdx.x, digit = 8 * lane + 7;
+    u64 own = 0;
+    for (u32 i = 0; i < 8; i++) own += memory.digits[8 * lane + i];
+    u64 reached = own;
+    for (u32 step = 1; step < 32; step *= 2) {
+        u64 above = __shfl_down_sync(ALL_LANES, reached, step);
+        if (lane + step < 32) reached += above;
+    }
+    bool here = reached - own < wanted && wanted <= reached;
+    bool found = __ballot_sync(ALL_LANES, here) != 0;
+    if (lane == 0) memory.all = !found;
+    if (!here) return;
+    wanted -= reached - own;
+    while (memory.digits[digit] < wanted) wanted -= memory.digits[digit--];
+    memory.digit = digit, memory.wanted = wanted;
+}
+
 // `walk(f)` calls f(place, there, standing, weight) for places in any order, a thread's own; the weights of the best
 // are to reach `wanted`, which is positive.
-template <int THREADS, typename Walk> DEVICE Threshold threshold_of(const Walk &walk, u64 wanted, BestMemory &memory) {
+template <int THREADS, typename Walk, typename Weight>
+DEVICE Threshold threshold_of(const Walk &walk, u64 wanted, BestMemory<Weight> &memory) {
     u32 prefix = 0;
     for (int shift = 24; shift >= 0; shift -= 8) {
         __syncthreads();
@@ -29,14 +51,10 @@ template <int THREADS, typename Walk> DEVICE Threshold threshold_of(const Walk &
         __syncthreads();
         walk([&](u64, bool there, u32 standing, u64 weight) {
             bool same = shift == 24 || standing >> (shift + 8) == prefix >> (shift + 8);
-            if (there && same) atomicAdd(&memory.digits[standing >> shift & 255u], weight);
+            if (there && same) atomicAdd(&memory.digits[standing >> shift & 255u], (Weight)weight);
         });
         __syncthreads();
-        if (threadIdx.x == 0) {
-            int digit = 255;
-            while (digit >= 0 && memory.digits[digit] < wanted) wanted -= memory.digits[digit--];
-            memory.all = digit < 0, memory.digit = digit < 0 ? 0 : (u32)digit, memory.wanted = wanted;
-        }
+        if (threadIdx.x < 32) find_digit(wanted, memory);
         __syncthreads();
         if (memory.all) return {0, ~0ull, true};
         wanted = memory.wanted;

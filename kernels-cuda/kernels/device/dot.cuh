@@ -8,12 +8,32 @@
 // Lanes of a dot product.
 DEVICE u32 dot_lanes(u64 width) { return lanes_for((width + CHUNK - 1) / CHUNK); }
 
+DEVICE double add_products(const Chunk &x, const Chunk &w, double sum) {
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) sum = fma((double)x.of[i], (double)w.of[i], sum);
+    return sum;
+}
+
 template <int ROWS, int COLUMNS> struct Dots {
     double of[ROWS][COLUMNS];
 };
 
-// ROWS vectors by COLUMNS others: `left(i, column)` and `right(j, column)` are chunks of them. Known to the first lane of
-// a group; all lanes of a warp call it.
+// COUNT pairs of vectors: `left(i, column)` and `right(i, column)` are chunks of the i-th. As `dots`.
+template <int COUNT, typename Left, typename Right>
+DEVICE Dots<1, COUNT> pair_dots(const Left &left, const Right &right, u64 width) {
+    Dots<1, COUNT> sums = {};
+    u32 lanes = dot_lanes(width);
+    for (u64 at = threadIdx.x % lanes * CHUNK; at < width; at += lanes * CHUNK) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) sums.of[0][i] = add_products(left(i, at), right(i, at), sums.of[0][i]);
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) sums.of[0][i] = lanes_sum(sums.of[0][i], lanes);
+    return sums;
+}
+
+// ROWS vectors by COLUMNS others: `left(i, column)` and `right(j, column)` are chunks of them. Known to all lanes of a
+// group; all lanes of a warp call it.
 template <int ROWS, int COLUMNS, typename Left, typename Right>
 DEVICE Dots<ROWS, COLUMNS> dots(const Left &left, const Right &right, u64 width) {
     Dots<ROWS, COLUMNS> sums = {};
@@ -27,9 +47,7 @@ DEVICE Dots<ROWS, COLUMNS> dots(const Left &left, const Right &right, u64 width)
             Chunk x = left(i, at);
 #pragma unroll
             for (int j = 0; j < COLUMNS; j++) {
-                double &sum = sums.of[i][j];
-#pragma unroll
-                for (int n = 0; n < CHUNK; n++) sum = fma((double)x.of[n], (double)w[j].of[n], sum);
+                sums.of[i][j] = add_products(x, w[j], sums.of[i][j]);
             }
         }
     }

@@ -11,8 +11,17 @@ DEVICE u32 lanes_for(u64 count) {
     return lanes;
 }
 
-// The sum over a group, by halves, known to its first lane. All lanes of a warp call it.
+// The sum over a group, by halves, known to all of it. All lanes of a warp call it.
 DEVICE double lanes_sum(double x, u32 lanes) {
-    for (u32 step = lanes / 2; step > 0; step /= 2) x += __shfl_down_sync(ALL_LANES, x, step);
+    for (u32 mask = lanes / 2; mask > 0; mask /= 2) x += __shfl_xor_sync(ALL_LANES, x, mask);
+    return x;
+}
+
+// The largest in a warp, known to all of it. A NaN is passed over where another value is there.
+template <typename T> DEVICE T warp_max(T x) {
+    for (u32 mask = 16; mask > 0; mask /= 2) {
+        T other = __shfl_xor_sync(ALL_LANES, x, mask);
+        x = other > x ? other : x;
+    }
     return x;
 }

@@ -5,7 +5,7 @@
 
 constexpr int LINEAR_THREADS = 128;
 // Tokens up to which every output is made alone, and the side of a tile of more, as the host has them.
-constexpr u64 FEW = 4;
+constexpr u64 FEW = 16;
 constexpr int SIDE = 4;
 
 struct LinearShape {

@@ -4,6 +4,7 @@
 #pragma once
 #include "bf16.cuh"
 #include "block_max.cuh"
+#include "block_sum.cuh"
 
 constexpr u64 TILE = 1024;
 

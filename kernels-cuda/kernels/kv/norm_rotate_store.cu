@@ -3,7 +3,7 @@
 #include "../device/entry.cuh"
 #include "../device/latent.cuh"
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 512;
 
 KERNEL(kv_norm_rotate_store__portable, THREADS)(View x, View weight, View position, View address, View cache,
                                                 const __grid_constant__ Frequencies frequencies, Entry entry, u64 pairs,

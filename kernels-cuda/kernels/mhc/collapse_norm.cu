@@ -1,5 +1,6 @@
 // mhc.collapse_norm: the collapse, rounded to bf16; its norm, rounded to bf16; and that as FP8 codes. One block a
-// row. The collapse is made anew where it is read, so that rows of any width need no memory.
+// row, an element a thread, a block of codes a warp. The collapse of rows of more than that is made anew where it is
+// read, so that rows of any width need no memory.
 #include "../device/quantise.cuh"
 #include "../device/rms.cuh"
 #include "../device/streams.cuh"
@@ -18,14 +19,20 @@ KERNEL(mhc_collapse_norm__portable, THREADS)(View streams, View pre, View weight
             float sum = collapsed(streams, count, token, i, [=](u64 s) { return mix[s]; });
             return bf16_to_f32(bf16_result((double)sum));
         };
-        float rstd = row_rstd<THREADS>(value, width, eps, scratch);
-        for (u64 i = threadIdx.x; i < width; i += THREADS) to[i] = normed(value(i), rstd, scale[i]);
-        // Codes are made from what other threads wrote.
-        __syncthreads();
-        for (u64 at = threadIdx.x / 32; at < width / BLOCK; at += THREADS / 32) {
-            auto own = [=](u64 i) { return bf16_to_f32(to[at * BLOCK + i]); };
-            u8 *codes = y8.codes + token * y8.stride + at * BLOCK;
-            quantise(FP8_UE8M0, own, BLOCK, codes, y8.scales + token * (width / BLOCK) + at);
+        float own = 0;
+        double squares = 0;
+        for (u64 i = threadIdx.x; i < width; i += THREADS) {
+            own = value(i);
+            squares += (double)own * (double)own;
+        }
+        float rstd = rstd_of(block_sum<THREADS>(squares, scratch), width, eps);
+        for (u64 i = threadIdx.x; i < width; i += THREADS) {
+            u16 unit = normed(width > THREADS ? value(i) : own, rstd, scale[i]);
+            to[i] = unit;
+            u64 block = i / BLOCK;
+            u8 *codes = y8.codes + token * y8.stride + block * BLOCK;
+            auto lane = [=](u64) { return bf16_to_f32(unit); };
+            quantise(FP8_UE8M0, lane, BLOCK, codes, y8.scales + token * (width / BLOCK) + block);
         }
         __syncthreads();
     }

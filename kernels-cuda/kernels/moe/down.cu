@@ -10,7 +10,8 @@ KERNEL(moe_down__portable, DOWN_THREADS)(View x, View expert, View w2, View y, u
     for (u64 at = blockIdx.x; at < tokens * top_k * tiles; at += gridDim.x) {
         u64 output = at % tiles * each + threadIdx.x / lanes, slot = at / tiles % top_k, token = at / tiles / top_k;
         i64 place = held(d, expert, token, slot);
-        double sum = place >= 0 ? down_projection(d, x, w2, token, slot, place, output) : 0.0;
+        double sum = 0;
+        if (place >= 0) sum = down_projections<1>(d, x, w2, token, {{slot, place}}, output).of[0][0];
         bool mine = threadIdx.x % lanes == 0 && output < hidden;
         if (mine) row_of<u16>(y, token)[slot * hidden + output] = bf16_result(sum);
     }

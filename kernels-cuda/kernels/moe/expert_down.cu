@@ -10,9 +10,23 @@ KERNEL(moe_expert_down__portable, DOWN_THREADS)(View x, View expert, View w2, Vi
     for (u64 at = blockIdx.x; at < tokens * tiles; at += gridDim.x) {
         u64 output = at % tiles * each + threadIdx.x / lanes, token = at / tiles;
         double sum = 0;
-        for (Walk walk; next(walk, d, expert, token);) {
-            double one = down_projection(d, x, w2, token, walk.slot, walk.place, output);
-            sum += (double)bf16_to_f32(bf16_result(one));
+        bool more = true;
+        for (Walk walk; more;) {
+            Slot slots[SLOTS];
+            int count = 0;
+#pragma unroll
+            for (int j = 0; j < SLOTS; j++) {
+                more = more && next(walk, d, expert, token);
+                // Places behind the last one make some slot's again.
+                slots[j] = more ? Slot{walk.slot, walk.place} : slots[0];
+                count += more;
+            }
+            if (count == 0) break;
+            auto sums = down_projections(d, x, w2, token, slots, output);
+#pragma unroll
+            for (int j = 0; j < SLOTS; j++) {
+                if (j < count) sum += (double)bf16_to_f32(bf16_result(sums.of[0][j]));
+            }
         }
         if (threadIdx.x % lanes == 0 && output < hidden) row_of<float>(y, token)[output] = f32_result(sum);
     }

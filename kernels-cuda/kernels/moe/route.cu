@@ -1,5 +1,5 @@
 // moe.route: the experts with the largest keys s + b, and weights from s. One block a row: it looks for the best key
-// behind the one found last, `top_k` times, and makes keys anew each time instead of keeping them.
+// behind the one found last, `top_k` times. Keys of more than a thread has are made anew each time instead of kept.
 #include "../device/block_max.cuh"
 #include "../device/choice.cuh"
 #include "../device/score.cuh"
@@ -15,13 +15,16 @@ KERNEL(moe_route__portable, THREADS)(View logits, View bias, View bias_picture, 
         const float *added = shown ? row_of<const float>(bias_picture, 0) : row_of<const float>(bias, 0);
         i32 *taken = row_of<i32>(expert, token);
         float *scores = row_of<float>(weight, token);
-        u64 last = BEST;
+        u64 last = BEST, choice = 0;
+        float score = 0;
         for (u64 i = 0; i < top_k; i++) {
             u64 best = 0;
             float best_score = 0;
             for (u64 e = threadIdx.x; e < experts; e += THREADS) {
-                float score = softplus_score(logit[e]);
-                u64 choice = choice_of(score + added[e], (u32)e);
+                if (i == 0 || experts > THREADS) {
+                    score = softplus_score(logit[e]);
+                    choice = choice_of(score + added[e], (u32)e);
+                }
                 if (choice < last && choice > best) best = choice, best_score = score;
             }
             last = block_max<THREADS>(best, (u64)0, scratch);

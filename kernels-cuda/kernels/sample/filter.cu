@@ -2,6 +2,7 @@
 // as a threshold of logits; shares add up as integers of 2^-62, so that no order shows.
 #include "../device/best.cuh"
 #include "../device/block_max.cuh"
+#include "../device/block_sum.cuh"
 #include "../device/choice.cuh"
 #include "../device/view.cuh"
 
@@ -13,7 +14,7 @@ constexpr double REACH = 1e-6;
 constexpr double UNITS = 4611686018427387904.0;
 
 struct Memory {
-    BestMemory best;
+    BestMemory<u64> best;
     double sums[THREADS / 32];
     u64 keys[THREADS / 32];
     u32 counts[THREADS / 32];

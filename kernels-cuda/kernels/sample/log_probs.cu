@@ -1,5 +1,6 @@
 // sample.log_probs: log-probabilities of the chosen token and of the best. One block a row.
 #include "../device/block_max.cuh"
+#include "../device/block_sum.cuh"
 #include "../device/choice.cuh"
 #include "../device/view.cuh"
 

@@ -1,6 +1,7 @@
 // spec.verify: how many drafts of a sequence stand, and the token after them. One block a sequence; its threads walk
 // the vocabulary together and agree on every choice.
 #include "../device/block_max.cuh"
+#include "../device/block_sum.cuh"
 #include "../device/choice.cuh"
 #include "../device/draw.cuh"
 #include "../device/view.cuh"

@@ -5,7 +5,7 @@ use crate::ops::{norm::Rotation, prelude::*};
 use tandem_hal::{DeviceInfo, NormRotateStore};
 
 /// Threads of a block, as the kernel's source has it.
-const THREADS: u32 = 256;
+const THREADS: u32 = 512;
 
 impl Rows for NormRotateStore {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
