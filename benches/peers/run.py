@@ -1,0 +1,124 @@
+"""Our operators beside public kernels on one NVIDIA board, in one run.
+
+    python3 benches/peers/run.py --board target/release/board [--only dense,top_k] [--json FILE]
+
+Runs `board` on the operators that peers have something for, then every peer file on the same
+shapes, each in a process of its own, one after the other. Prints a table with every time, its ratio
+to our best row and its share of the floor. torch alone is needed; other peers are the user's to
+install: what is missing is said. TANDEM_PEERS names a folder with what is no installed package.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Which peer files look at which operators.
+GROUPS = {
+    "dense": (["gemm.mxfp8"], ["torch_cublas", "deepgemm", "sglang_triton", "humming_gemm"]),
+    "bf16": (["gemm.bf16", "gemm.f32"], ["torch_cublas"]),
+    "moe": (["moe.expert_up", "moe.expert_down"], ["humming_gemm", "marlin", "deepgemm"]),
+    "attention": (["attn.sparse"], ["flashmla"]),
+    "scores": (["index.scores"], ["deepgemm"]),
+    "top_k": (["index.top_k"], ["top_k"]),
+    "router": (["moe.route"], ["vllm_gate"]),
+    "mhc": (["mhc.mixes"], ["deepgemm"]),
+}
+
+
+def ours(arguments, operators, work):
+    """Every figure of our own for these operators."""
+    cases = []
+    for operator in operators:
+        path = os.path.join(work, "ours.json")
+        command = [arguments.board, operator, *arguments.part, "--device", "cuda", "--json", path]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if arguments.verbose or done.returncode != 0:
+            print(done.stdout)
+        if not os.path.exists(path):
+            sys.exit(f"{' '.join(command)}: no figures, exit code {done.returncode}")
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        os.remove(path)
+        cases += [case for case in report["cases"] if case["operator"] == operator]
+        print(f"ours: {operator}: {len(cases)} figures on {report['board']}", flush=True)
+    return cases
+
+
+def peer(name, cases, work, limit_s):
+    """Figures and problems of one peer file."""
+    source, result = (os.path.join(work, f"{name}.{kind}.json") for kind in ("in", "out"))
+    with open(source, "w", encoding="utf-8") as file:
+        json.dump(dict(cases=cases), file)
+    command = [sys.executable, os.path.join(HERE, f"{name}.py"), source, result]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
+        failure = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+    except subprocess.TimeoutExpired:
+        failure = [f"took more than {limit_s} s"]
+    if not os.path.exists(result):
+        return [], [f"{name}: {failure[0]}"]
+    with open(result, encoding="utf-8") as file:
+        report = json.load(file)
+    return report["results"], report["problems"]
+
+
+def table(cases, results):
+    """One block a shape: our rows, then the peers, fastest first."""
+    shapes = {}
+    for case in cases:
+        shapes.setdefault(key(case), ([], []))[0].append(case)
+    for result in results:
+        shapes[key(result)][1].append(result)
+    for (operator, descriptor, extents), (mine, others) in shapes.items():
+        best, floor = min(case["us"] for case in mine), mine[0]["floor_us"]
+        known = f", floor {floor:.2f} us ({mine[0]['bound']})" if floor else ""
+        print(f"{operator}{descriptor} {extents}{known}")
+        rows = [(c["us"], f"tandem {c['row']}", "" if not c["differs"] else "WRONG") for c in mine]
+        rows += [(r["us"], r["peer"], r["contract"]) for r in others]
+        for us, name, note in sorted(rows):
+            share = f"{floor / us:6.2f}" if floor else "     -"
+            print(f"  {us:10.2f} us  {us / best:7.3f} x ours {share} of floor  {name}"
+                  + (f" ({note})" if note else ""))
+
+
+def key(entry):
+    return entry["operator"], entry["descriptor"], entry["extents"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--board", required=True, help="our program `board`")
+    parser.add_argument("--only", default=",".join(GROUPS), help="groups, such as dense,moe")
+    parser.add_argument("--part", action="append", default=[],
+                        help="part of a case's line, such as {tokens=8}; may be repeated")
+    parser.add_argument("--json", help="where to write everything")
+    parser.add_argument("--limit", type=float, default=600, help="seconds a peer file may take")
+    parser.add_argument("--verbose", action="store_true", help="print our own lines as well")
+    arguments = parser.parse_args()
+    cases, results, problems = [], [], []
+    with tempfile.TemporaryDirectory() as work:
+        for group in arguments.only.split(","):
+            if group not in GROUPS:
+                parser.error(f"--only: {group} is none of {', '.join(GROUPS)}")
+            operators, names = GROUPS[group]
+            mine = ours(arguments, operators, work)
+            cases += mine
+            for name in names if mine else []:
+                some, wrong = peer(name, mine, work, arguments.limit)
+                print(f"{name} on {group}: {len(some)} figures", flush=True)
+                results += some
+                problems += wrong
+    table(cases, results)
+    for problem in dict.fromkeys(problems):
+        print(problem)
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(dict(ours=cases, peers=results, problems=problems), file, indent=1)
+    return 0 if cases else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
