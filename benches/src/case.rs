@@ -1,8 +1,8 @@
 //! One operator, shape and row, measured.
 
-use crate::{Budget, Check, Rates, Rotation, Subject, Timing, accepting_rows, open};
+use crate::{Budget, Check, Rotation, Subject, Timing, accepting_rows, open};
 use serde::Serialize;
-use tandem_hal::{Facts, Line, Result};
+use tandem_hal::{Facts, Line, Rates, Result};
 use tandem_reference::Card;
 
 /// Which cases are wanted.

@@ -3,13 +3,12 @@
 //! Shapes are in the cards. Each accepting kernel row is timed by name, so that a portable row that
 //! beats a tuned one is seen. Criterion's benches launch one after the other on the same operands;
 //! the program `board` replays graphs whose launches take turns among enough copies of weights and
-//! caches to find them in memory alone, and compares with the least time a board needs ([`Rates`]).
+//! caches to find them in memory alone, and compares with the least time a board needs ([`tandem_hal::Rates`]).
 
 mod budget;
 mod case;
 mod check;
 mod inputs;
-mod rates;
 mod report;
 mod rotation;
 mod subject;
@@ -19,7 +18,6 @@ pub use budget::Budget;
 pub use case::{Filter, Measured, Outcome, Skipped, measure};
 pub use check::Check;
 pub use inputs::Inputs;
-pub use rates::{Floor, Rates};
 pub use report::Report;
 pub use rotation::Rotation;
 pub use subject::{Once, Subject};

@@ -3,6 +3,7 @@
 pub mod error;
 pub mod exec;
 pub mod kv;
+pub mod measure;
 pub mod model;
 pub mod plan;
 pub mod regular_file;

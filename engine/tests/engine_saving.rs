@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tandem_engine::exec::{Engine, EngineOptions, FinishReason, Runner};
 use tandem_engine::model::v41::{Config, ModelWeights, Resident};
-use tandem_engine::weights::{Share, Source};
+use tandem_engine::weights::{Content, Share, Source};
 use tandem_hal::null::Counted;
 use tandem_hal::{Device, Place, Rule};
 
@@ -49,7 +49,8 @@ fn prefill(skip_upper_half: bool) -> Cost {
         skip_upper_half,
         ..options()
     };
-    let source = Source { checkpoint: None, share: Share::WHOLE, tables: Place::Pinned };
+    let source =
+        Source { content: Content::Unspecified, share: Share::WHOLE, tables: Place::Pinned };
     let map = vec![0; config.vocab_size];
     let weights =
         ModelWeights::load(device.as_ref(), &config, (&map, true), &source, &mut |_| {}).unwrap();

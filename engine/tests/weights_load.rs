@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use tandem_engine::weights::{Checkpoint, Files, Module, Progress, Share, Source, load};
+use tandem_engine::weights::{Checkpoint, Content, Files, Module, Progress, Share, Source, load};
 use tandem_hal::{Device, Elem, Enc, Place, View};
 use tandem_reference::{RefDevice, Setup, Weights};
 
@@ -25,7 +25,7 @@ fn load_one(
     share: Share,
     take: impl Fn(&mut Module<'_, '_>) -> tandem_engine::Result<View>,
 ) -> tandem_engine::Result<View> {
-    let source = Source { checkpoint: Some(checkpoint), share, tables: Place::Device };
+    let source = Source { content: Content::Checkpoint(checkpoint), share, tables: Place::Device };
     load(device, &source, &mut |_| {}, |loader| loader.module("module", &take))
 }
 
@@ -98,8 +98,11 @@ fn ranks_hold_their_rows_and_experts() {
 #[test]
 fn tables_are_read_and_progress_reaches_the_end() {
     let (device, checkpoint) = (device(Weights::Expanded), demo());
-    let source =
-        Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
+    let source = Source {
+        content: Content::Checkpoint(&checkpoint),
+        share: Share::WHOLE,
+        tables: Place::Device,
+    };
     let seen = RefCell::new(Vec::<Progress>::new());
     let view = load(&device, &source, &mut |p| seen.borrow_mut().push(p), |loader| {
         loader.module("trunk", |m| m.plain("norm.weight", Elem::Bf16, &[256]))?;

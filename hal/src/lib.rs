@@ -33,6 +33,7 @@ mod op;
 pub mod ops;
 mod plan;
 mod provider;
+mod rates;
 mod real;
 mod record;
 mod stream;
@@ -57,6 +58,7 @@ pub use op::{
 pub use ops::*;
 pub use plan::{Checked, Lane, MAX_OPERANDS, Plan};
 pub use provider::{Options, Provider};
+pub use rates::{Floor, Rates};
 pub use real::Real;
 pub use record::{Form, Record};
 pub use stream::{Graph, Stream, Ticket};

@@ -2,9 +2,9 @@
 //! engine on it, fed by a backend's driver-free table.
 
 use crate::{
-    Alloc, Candidate, Checked, Class, Cost, Device, DeviceInfo, Enc, Error, Graph, Kernel, Layout,
-    Ledger, LedgerLine, Needs, Op, Operator, Place, Result, Stream, Sym, Ticket, View, Want,
-    dispatch,
+    Alloc, Candidate, Checked, Class, Cost, Device, DeviceInfo, Enc, Error, Facts, Graph, Kernel,
+    Layout, Ledger, LedgerLine, Needs, Op, Operator, Place, Result, Stream, Sym, Ticket, View,
+    Want, dispatch, rates::is_narrow,
 };
 use std::{
     any::Any,
@@ -35,6 +35,8 @@ pub struct Counted {
     pub rows: u64,
     /// Sum of the operators' costs.
     pub cost: Cost,
+    /// Operations among them that multiply FP8 or FP4 codes.
+    pub narrow_flops: f64,
 }
 
 impl Counted {
@@ -45,6 +47,22 @@ impl Counted {
         self.cost.flops += more.cost.flops;
         self.cost.read_bytes += more.cost.read_bytes;
         self.cost.written_bytes += more.cost.written_bytes;
+        self.narrow_flops += more.narrow_flops;
+    }
+    /// What was added since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Counted) -> Counted {
+        Counted {
+            launches: self.launches - earlier.launches,
+            unknown: self.unknown - earlier.unknown,
+            rows: self.rows - earlier.rows,
+            cost: Cost {
+                flops: self.cost.flops - earlier.cost.flops,
+                read_bytes: self.cost.read_bytes - earlier.cost.read_bytes,
+                written_bytes: self.cost.written_bytes - earlier.cost.written_bytes,
+            },
+            narrow_flops: self.narrow_flops - earlier.narrow_flops,
+        }
     }
 }
 
@@ -157,11 +175,14 @@ impl Kernel for NullKernel {
         self.needs
     }
     fn launch(&self, io: &Checked<'_>, _on: &dyn Stream) -> Result<()> {
+        let cost: Cost = dispatch!(io.op(), d => d.cost(io.extents()));
+        let narrow = dispatch!(io.op(), d => is_narrow(&Facts::of(d)));
         let launch = Counted {
             launches: 1,
             unknown: u64::from(self.known.is_none()),
             rows: io.extents().at(Sym::Tokens),
-            cost: dispatch!(io.op(), d => d.cost(io.extents())),
+            cost,
+            narrow_flops: if narrow { cost.flops } else { 0.0 },
         };
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.entry(io.op().id()).or_default().add(&launch);

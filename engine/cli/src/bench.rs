@@ -10,9 +10,9 @@ use tandem_engine::exec::{Forward, Request, Usage, What};
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
-use crate::console;
 use crate::limits::Limits;
 use crate::ready::{Drafts, Ready, Work};
+use crate::{console, synthetic};
 
 /// What to measure.
 #[derive(Args, Debug)]
@@ -39,6 +39,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "MB", value_parser = bound)]
     max_resident: Option<f64>,
     #[command(flatten)]
+    synthetic: synthetic::SyntheticOptions,
+    #[command(flatten)]
     limits: Limits,
 }
 
@@ -62,6 +64,9 @@ struct Run {
 /// # Errors
 /// As other commands. A figure beyond its bound is printed as such and gives exit code 1.
 pub(crate) fn run(common: &Common, options: &Options, started: Instant) -> Result<ExitCode> {
+    if let Some(name) = &options.synthetic.synthetic {
+        return synthetic::run(common, &options.synthetic, name, &options.limits);
+    }
     if options.n_prompt < 1 || options.n_gen < 2 {
         let problem = "give at least 1 prompt token and 2 to generate".into();
         return Err(Error::Argument { argument: "--n-prompt and --n-gen".into(), problem });

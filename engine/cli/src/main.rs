@@ -20,6 +20,7 @@ mod ready;
 mod rehearsal;
 mod sampling;
 mod serve;
+mod synthetic;
 mod transcript;
 mod verify;
 

@@ -8,7 +8,7 @@ use tandem_engine::model::v41::vision_tower::TowerWeights;
 use tandem_engine::model::v41::{Config, ModelWeights, Resident, names};
 use tandem_engine::plan::{PICTURES, tensor_parallel};
 use tandem_engine::text::{EncodedPrompt, Prompt, Tokenizer, VocabularyMap};
-use tandem_engine::weights::{self, Checkpoint, Share};
+use tandem_engine::weights::{self, Checkpoint, Content, Share};
 use tandem_engine::{Error, Result};
 use tandem_hal::{Device, Op, Place, Rule, Want};
 
@@ -21,9 +21,9 @@ use crate::progress::Progress;
 use crate::rehearsal::Rehearsal;
 
 /// Bytes for the indexer's scores of one step.
-const SCORE_BUDGET_BYTES: u64 = 64 << 20;
+pub(crate) const SCORE_BUDGET_BYTES: u64 = 64 << 20;
 /// More memory than any model needs, and far from the end of 64 bits.
-const BOUNDLESS_BYTES: u64 = 1 << 60;
+pub(crate) const BOUNDLESS_BYTES: u64 = 1 << 60;
 /// The architecture of devices that compute on the processor.
 const HOST: &str = "host";
 
@@ -102,7 +102,7 @@ impl Ready {
         let build = Build::new(config, &map, &options, limits);
         let load = |(rank, device): (usize, &Arc<dyn Device>)| {
             let share = Share::new(rank as u64, devices.len() as u64)?;
-            let mut runner = build.on(device, share, Some(&checkpoint))?;
+            let mut runner = build.on(device, share, Content::Checkpoint(&checkpoint))?;
             runner.capture(&options)?;
             Ok(runner)
         };
@@ -178,10 +178,10 @@ impl<'a> Build<'a> {
         &self,
         device: &Arc<dyn Device>,
         share: Share,
-        checkpoint: Option<&Checkpoint>,
+        content: Content<'_>,
     ) -> Result<Runner<Resident>> {
         let Self { config, map, options, rule, tables } = *self;
-        let source = weights::Source { checkpoint, share, tables };
+        let source = weights::Source { content, share, tables };
         let mut progress = Progress::new("loading weights");
         let mut show = |p: weights::Progress| progress.show(p.done_bytes, p.total_bytes);
         let draft = options.draft_tokens > 0;
@@ -204,7 +204,7 @@ impl<'a> Build<'a> {
             let usable_bytes = limits.usable_bytes(device.info().memory_bytes)?;
             let device: Arc<dyn Device> = Arc::new(Rehearsal::new(device.clone(), usable_bytes));
             let share = Share::new(rank as u64, devices.len() as u64)?;
-            if let Err(error) = self.on(&device, share, None) {
+            if let Err(error) = self.on(&device, share, Content::Unspecified) {
                 return Err(with_remedy(error, device.as_ref()));
             }
         }
@@ -241,7 +241,7 @@ pub(crate) fn operators(
     let build = Build::new(config, &map, &options, limits);
     let rehearsal = Arc::new(Rehearsal::new(device.clone(), BOUNDLESS_BYTES));
     let device: Arc<dyn Device> = rehearsal.clone();
-    build.on(&device, Share::WHOLE, None)?;
+    build.on(&device, Share::WHOLE, Content::Unspecified)?;
     Ok(rehearsal.asked())
 }
 

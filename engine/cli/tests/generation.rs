@@ -243,3 +243,34 @@ fn a_bench_prints_its_figures_and_judges_bounds() {
     assert!(missed.output.contains("at least 1000000000000: MISSED"), "{}", missed.output);
     assert!(missed.output.contains("at most 1000000000000: kept"), "{}", missed.output);
 }
+
+#[test]
+fn a_synthetic_bench_times_steps_of_any_configuration() {
+    let synthetic = ["bench", "--synthetic", "demo", "--device", "reference"];
+    let sizes = ["--rows", "1,6x1,3", "--contexts", "64,200", "--prefill-tokens", "128"];
+    // Standard error may tell of progress.
+    let output = |more: &[&str]| {
+        let finished = tandem(&[&synthetic[..], more].concat());
+        assert_eq!(finished.code, 0, "{}", finished.errors);
+        finished.output
+    };
+    let text = output(&[&sizes[..], &["--layers", "4"]].concat());
+    assert!(text.contains(": 4 of 9 layers, n-gram tables of 1/64"), "{text}");
+    for (step, rows, sequences, context) in [
+        ("decode", 1, 1, 64),
+        ("decode", 6, 1, 64),
+        ("decode", 3, 3, 200),
+        // Whole prompts where they are shorter, else the end of one.
+        ("prefill", 128, 2, 64),
+        ("prefill", 128, 1, 200),
+    ] {
+        let start = format!("{step:<8}{rows:>6} rows of {sequences:>4} at {context:>7}:");
+        let found = text.lines().any(|line| line.starts_with(&start) && line.contains(" ms, "));
+        assert!(found, "{start} in\n{text}");
+    }
+    // Without a number of layers there are as many as fit.
+    let all = output(&["--rows", "1", "--contexts", "9", "--prefill-tokens", "9"]);
+    assert!(all.contains(": 9 of 9 layers"), "{all}");
+    tandem(&[&synthetic[..], &["--layers", "10"]].concat()).refused(2, &["layers", "1 to 9"]);
+    tandem(&["bench", "--layers", "1"]).refused(2, &["--synthetic"]);
+}

@@ -4,14 +4,14 @@ use crate::error::{Error, Result};
 use tandem_hal::{Graph, Stream};
 
 /// A captured graph, and where its launches leave what they compute.
-pub(super) struct Captured<T> {
+pub(crate) struct Captured<T> {
     graph: Box<dyn Graph>,
     result: T,
 }
 
 impl<T> Captured<T> {
     /// Records what `body` launches on `on`; nothing runs.
-    pub(super) fn new(on: &dyn Stream, body: impl Fn() -> Result<T>) -> Result<Self> {
+    pub(crate) fn new(on: &dyn Stream, body: impl Fn() -> Result<T>) -> Result<Self> {
         let mut made = None;
         let graph = on.capture(&mut || {
             made = Some(body());
@@ -24,7 +24,7 @@ impl<T> Captured<T> {
     }
 
     /// Queues the launches again; answers where their results will be.
-    pub(super) fn replay(&self, on: &dyn Stream) -> Result<&T> {
+    pub(crate) fn replay(&self, on: &dyn Stream) -> Result<&T> {
         on.replay(self.graph.as_ref())?;
         Ok(&self.result)
     }

@@ -30,6 +30,8 @@ mod step_lists;
 mod step_shape;
 mod work;
 
+pub(crate) use captured::Captured;
+
 pub use batch::{Batch, DraftBatch, PictureRows, RatioLists, UpperRows};
 pub use chunk::{Chunk, PictureSpan};
 pub use draft_lists::{Anchor, DraftLists};

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::model::v41::vision_tower::{Tower, TowerWeights};
 use crate::model::v41::{Config, ModelWeights, Recipe, names};
 use crate::text::{Tokenizer, VocabularyMap};
-use crate::weights::{Checkpoint, Files, Progress, Share, Source};
+use crate::weights::{Checkpoint, Content, Files, Progress, Share, Source};
 
 use super::subject::Subject;
 use super::{GoldenFile, Report, draft, free, pictures, teacher};
@@ -127,8 +127,11 @@ impl Run<'_> {
         } else {
             vec![]
         };
-        let source =
-            Source { checkpoint: Some(&checkpoint), share: Share::WHOLE, tables: Place::Device };
+        let source = Source {
+            content: Content::Checkpoint(&checkpoint),
+            share: Share::WHOLE,
+            tables: Place::Device,
+        };
         let device = self.device.as_ref();
         let weights = ModelWeights::load(device, config, (&map, true), &source, progress)?;
         let tower = config.vision.as_ref().map(|_| {

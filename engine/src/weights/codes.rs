@@ -3,7 +3,7 @@
 use half::bf16;
 
 /// What the bytes of a tensor encode, as far as bad values are concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codes {
     /// bf16, little-endian.
     Bf16,
@@ -28,7 +28,7 @@ const LARGEST_E2M1_SCALE: u8 = 252;
 
 impl Codes {
     /// Bytes of one element; a pair counts as one.
-    fn bytes(self) -> usize {
+    pub(super) fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
             Self::Bf16 => 2,

@@ -6,11 +6,12 @@ use tandem_hal::{Class, Device, Elem, Enc, Layout, Place, Stream, View};
 
 use super::checkpoint::Checkpoint;
 use super::codes::Codes;
+use super::random_codes::RandomCodes;
 use super::room::Room;
 use super::share::Share;
 use super::staging::Staging;
-use super::stored::{Rows, Stored};
-use crate::error::{Error, Result};
+use super::stored::{Stored, StoredRows};
+use crate::error::Result;
 
 /// Bytes read so far and bytes to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,11 +22,21 @@ pub struct Progress {
     pub total_bytes: u64,
 }
 
+/// What weights hold.
+#[derive(Clone, Copy)]
+pub enum Content<'a> {
+    /// Those of a checkpoint, already checked against its catalogue.
+    Checkpoint(&'a Checkpoint),
+    /// Random numbers that follow from a seed: valid codes, of sizes that keep activations finite.
+    Random(u64),
+    /// Nothing in particular: memory is reserved, which is all a planning device needs.
+    Unspecified,
+}
+
 /// Where weights come from and what a rank wants of them.
 pub struct Source<'a> {
-    /// The checkpoint, already checked against its catalogue. `None` reserves the memory and leaves
-    /// its content unspecified, which is all a planning device needs.
-    pub checkpoint: Option<&'a Checkpoint>,
+    /// What they hold.
+    pub content: Content<'a>,
     /// The rank's part.
     pub share: Share,
     /// Where tables of rows lie.
@@ -36,7 +47,7 @@ pub struct Source<'a> {
 /// it; it must ask for the same modules both times.
 ///
 /// # Errors
-/// [`Error::Tensor`] for NaN weights and unreadable tensors, memory that is not there, or what
+/// [`crate::Error::Tensor`] for NaN weights and unreadable tensors, memory that is not there, or what
 /// `build` returns.
 pub fn load<T>(
     device: &dyn Device,
@@ -61,6 +72,7 @@ pub struct Loader<'a> {
     source: &'a Source<'a>,
     stream: Box<dyn Stream>,
     staging: Staging,
+    random: RandomCodes,
     /// Takes the bytes read so far; `None` while they are only added up.
     report: Option<&'a mut dyn FnMut(u64)>,
     read_bytes: u64,
@@ -73,7 +85,9 @@ impl<'a> Loader<'a> {
         report: Option<&'a mut dyn FnMut(u64)>,
     ) -> Result<Self> {
         let (stream, staging) = (device.stream()?, Staging::default());
-        Ok(Self { device, source, stream, staging, report, read_bytes: 0 })
+        let seed = if let Content::Random(seed) = source.content { seed } else { 0 };
+        let random = RandomCodes::new(seed);
+        Ok(Self { device, source, stream, staging, random, report, read_bytes: 0 })
     }
 
     /// The rank's part of the weights.
@@ -122,35 +136,31 @@ impl<'a> Loader<'a> {
 
     /// The bytes of `stored` into `view`, through the staging buffer where the layout is private.
     fn fill(&mut self, view: &View, stored: &Stored) -> Result<()> {
-        let Some(checkpoint) = self.source.checkpoint else {
+        if let Content::Unspecified = self.source.content {
             self.read_bytes += stored.bytes();
             return Ok(());
-        };
+        }
         if view.layout() == Layout::Plain {
-            return self.write(view, stored, checkpoint);
+            return self.write(view, stored);
         }
         let plain =
             self.staging.view(self.device, self.stream.as_ref(), view.enc(), view.shape())?;
-        self.write(&plain, stored, checkpoint)?;
+        self.write(&plain, stored)?;
         Ok(self.device.pack(&plain, view, self.stream.as_ref())?)
     }
 
     /// The same into a plain view, in pieces.
-    fn write(&mut self, view: &View, stored: &Stored, checkpoint: &Checkpoint) -> Result<()> {
-        let codes = Rows::of(checkpoint, &stored.name, stored.rows_held)?;
-        let scales = stored.scales.as_ref();
-        let scales = scales
-            .map(|s| Ok::<_, Error>((s, Rows::of(checkpoint, &s.name, s.rows_held)?)))
-            .transpose()?;
+    fn write(&mut self, view: &View, stored: &Stored) -> Result<()> {
+        let file = match self.source.content {
+            Content::Checkpoint(checkpoint) => Some(StoredRows::of(checkpoint, stored)?),
+            Content::Random(_) | Content::Unspecified => None,
+        };
         for piece in stored.pieces() {
-            let file_rows = stored.rows.start + piece.start..stored.rows.start + piece.end;
             let buffer = self.staging.host();
             buffer.clear();
-            codes.read(file_rows.clone(), stored.codes, buffer)?;
-            if let Some((scales, rows)) = &scales {
-                let tile = scales.rows_per_scale;
-                let blocks = file_rows.start / tile..file_rows.end.div_ceil(tile);
-                rows.read(blocks, scales.codes, buffer)?;
+            match &file {
+                Some(rows) => rows.read(stored, &piece, buffer)?,
+                None => self.random.append(stored, &piece, buffer),
             }
             let part = view.rows(piece)?;
             self.stream.write(&part, self.staging.host())?;

@@ -5,6 +5,7 @@ pub mod checkpoint;
 mod codes;
 pub mod header;
 pub mod load;
+pub(crate) mod random_codes;
 mod room;
 mod share;
 pub mod source;
@@ -13,7 +14,7 @@ mod stored;
 
 pub use checkpoint::{Checkpoint, Tensor};
 pub use header::Dtype;
-pub use load::{Loader, Module, Progress, Source, load};
+pub use load::{Content, Loader, Module, Progress, Source, load};
 pub use room::Room;
 pub use share::Share;
 pub use source::{Files, ReadAt};

@@ -89,6 +89,19 @@ impl Stored {
         self.rows.end - self.rows.start
     }
 
+    /// Whether it is a list of numbers rather than a matrix.
+    pub fn is_vector(&self) -> bool {
+        self.scales.is_none() && self.row_bytes == self.codes.bytes() as u64
+    }
+
+    /// Bytes of codes and of scales of a piece.
+    pub fn piece_bytes(&self, piece: &Range<u64>) -> (u64, u64) {
+        let rows = piece.end - piece.start;
+        let scales = self.scales.as_ref();
+        let scales = scales.map_or(0, |s| rows.div_ceil(s.rows_per_scale) * s.row_bytes);
+        (rows * self.row_bytes, scales)
+    }
+
     /// Bytes to read, scales included.
     pub fn bytes(&self) -> u64 {
         let scales = self.scales.as_ref();
@@ -102,6 +115,39 @@ impl Stored {
         let fit = (PIECE_BYTES / self.row_bytes.max(1)).max(TILE_ROWS);
         let step = fit / TILE_ROWS * TILE_ROWS;
         (0..rows.div_ceil(step)).map(move |i| i * step..((i + 1) * step).min(rows))
+    }
+}
+
+/// The rows of a tensor in a file, and those of its scales.
+pub struct StoredRows<'a> {
+    codes: Rows<'a>,
+    scales: Option<Rows<'a>>,
+}
+
+impl<'a> StoredRows<'a> {
+    /// Those of `stored`.
+    ///
+    /// # Errors
+    /// When a tensor is missing or has another number of rows.
+    pub fn of(checkpoint: &'a Checkpoint, stored: &Stored) -> Result<Self> {
+        let codes = Rows::of(checkpoint, &stored.name, stored.rows_held)?;
+        let scales = stored.scales.as_ref();
+        let scales = scales.map(|s| Rows::of(checkpoint, &s.name, s.rows_held)).transpose()?;
+        Ok(Self { codes, scales })
+    }
+
+    /// Appends a piece: codes, then scales.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] for NaN weights, or what the system says.
+    pub fn read(&self, stored: &Stored, piece: &Range<u64>, to: &mut Vec<u8>) -> Result<()> {
+        let rows = stored.rows.start + piece.start..stored.rows.start + piece.end;
+        self.codes.read(rows.clone(), stored.codes, to)?;
+        if let (Some(scales), Some(rows_of)) = (&stored.scales, &self.scales) {
+            let tile = scales.rows_per_scale;
+            rows_of.read(rows.start / tile..rows.end.div_ceil(tile), scales.codes, to)?;
+        }
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use tandem_engine::Result;
 use tandem_engine::exec::{Batch, DraftBatch, EngineOptions, Geometry, Network};
 use tandem_engine::model::v41::vision_tower::TowerWeights;
 use tandem_engine::model::v41::{Config, ModelWeights, Resident};
-use tandem_engine::weights::{Checkpoint, Files, Share, Source};
+use tandem_engine::weights::{Checkpoint, Content, Files, Share, Source};
 use tandem_hal::{Device, Place, Stream, View};
 
 use super::{DEMO, demo_config, demo_map};
@@ -35,7 +35,7 @@ pub fn resident(device: &dyn Device, draft: bool, options: &EngineOptions) -> Re
 }
 
 fn source(checkpoint: &Checkpoint) -> Source<'_> {
-    Source { checkpoint: Some(checkpoint), share: Share::WHOLE, tables: Place::Device }
+    Source { content: Content::Checkpoint(checkpoint), share: Share::WHOLE, tables: Place::Device }
 }
 
 /// Knows where the logits of every step lie, and that steps and drafts of equal shapes have

@@ -1,11 +1,11 @@
 //! What boards can do, and the least time that leaves for a launch.
 
-use tandem_hal::{Cost, Enc, Facts};
+use crate::{Cost, Enc, Facts};
 
 /// Sustained rates of a board: the one table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// The board, as [`tandem_hal::DeviceInfo::board`] names it.
+    /// The board, as [`crate::DeviceInfo::board`] names it.
     pub board: &'static str,
     /// Bytes a second that a copy moves.
     pub bytes: f64,
@@ -34,14 +34,9 @@ impl Rates {
         RATES.iter().find(|rates| rates.board == board)
     }
 
-    /// The larger of the time for the bytes and that for the operations. Operators whose first
-    /// operand has FP8 or FP4 codes multiply at the FP8 rate, all others at that of bf16.
+    /// The larger of the time for the bytes and that for the operations.
     pub fn floor(&self, facts: &Facts, cost: &Cost) -> Floor {
-        let first = facts.operands.first().map(|(_, _, operand)| operand.enc);
-        let (bound, rate) = match first {
-            Some(Enc::Scaled { .. }) => ("fp8", self.fp8),
-            _ => ("bf16", self.bf16),
-        };
+        let (bound, rate) = if is_narrow(facts) { ("fp8", self.fp8) } else { ("bf16", self.bf16) };
         let bytes = (cost.read_bytes + cost.written_bytes) as f64 / self.bytes * 1e6;
         let flops = cost.flops / rate * 1e6;
         if bytes >= flops {
@@ -52,10 +47,17 @@ impl Rates {
     }
 }
 
+/// Whether an operator multiplies at the FP8 rate: its first operand has FP8 or FP4 codes. All
+/// others do at that of bf16.
+pub(crate) fn is_narrow(facts: &Facts) -> bool {
+    let first = facts.operands.first().map(|(_, _, operand)| operand.enc);
+    matches!(first, Some(Enc::Scaled { .. }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tandem_hal::{Extents, Mxfp8Linear, Operator, Sym};
+    use crate::{Extents, Mxfp8Linear, Operator, Sym};
 
     #[test]
     fn floors_are_those_of_the_published_table() {
