@@ -46,8 +46,7 @@ impl Launcher<'_> {
     /// # Errors
     /// As [`Launcher::launch`].
     pub(crate) fn items(&self, kernel: &str, items: u64, arguments: &[Argument<'_>]) -> Result<()> {
-        let blocks = items.div_ceil(u64::from(THREADS));
-        self.launch(kernel, &Shape::flat(at_most(blocks, BLOCKS), THREADS), arguments)
+        self.rows(kernel, items.div_ceil(u64::from(THREADS)), THREADS, arguments)
     }
 
     /// One warp for each of `items`, as `FOR_EACH_WARP` of the device headers takes them.
@@ -69,7 +68,10 @@ impl Launcher<'_> {
         threads: u32,
         arguments: &[Argument<'_>],
     ) -> Result<()> {
-        self.launch(kernel, &Shape::flat(at_most(rows, BLOCKS), threads), arguments)
+        let flat = Shape::flat(at_most(rows, BLOCKS), threads);
+        // Plain kernels wait themselves for what is in front of them.
+        let programmatic = kernel.contains("__portable");
+        self.launch(kernel, &Shape { programmatic, ..flat }, arguments)
     }
 
     /// Launch a kernel of the row's image; nothing for an empty grid.

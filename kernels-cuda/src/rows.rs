@@ -153,11 +153,22 @@ mod tests {
     use crate::image;
     use std::path::Path;
 
+    /// Portable kernels of a source that touch memory before those in front of them have ended.
+    fn hasty(source: &str) -> Vec<&str> {
+        let kernels = source.split("\nKERNEL(").skip(1).filter(|k| k.contains("__portable"));
+        let begins = |kernel: &&str| {
+            kernel.split_once(") {\n").is_some_and(|(_, body)| body.starts_with("    begin();"))
+        };
+        kernels.filter(|k| !begins(k)).filter_map(|k| k.split(',').next()).collect()
+    }
+
     fn check<D: Rows>() {
         for row in D::rows() {
             let (name, folder) = (row.launch.image, Path::new(env!("CARGO_MANIFEST_DIR")));
             let source = folder.join("kernels").join(format!("{name}.cu"));
             assert!(source.is_file(), "{} names {name}, which has no source", D::ID);
+            let text = std::fs::read_to_string(source).unwrap();
+            assert_eq!(hasty(&text), [""; 0], "kernels do not call `begin()` first");
             for target in row.arch {
                 let there = image::absent().is_some() || image::find(name, target).is_some();
                 assert!(there, "{} names {name}, which is not compiled for {target}", D::ID);

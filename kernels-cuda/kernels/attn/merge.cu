@@ -18,6 +18,7 @@ DEVICE double term(const Part &part, u64 d) {
 
 KERNEL(attn_merge__portable, THREADS)(View a, View lse_a, View b, View lse_b, View sink, View y, View lse, u64 heads,
                                       u64 head_dim, u64 tokens) {
+    begin();
     for (u64 row = blockIdx.x; row < tokens * heads; row += gridDim.x) {
         auto [token, head] = split(row, heads);
         Part first = {row_of<const u16>(a, row), row_of<const float>(lse_a, token)[head], 0};

@@ -41,6 +41,7 @@ KERNEL(attn_sparse__portable_scores, THREADS)(View q, View window, View window_a
                                               const __grid_constant__ Entry selected_entry, View scores, u64 heads,
                                               u64 head_dim, u64 window_count, u64 selected_count, float scale,
                                               u64 first_token, u64 tokens) {
+    begin();
     u64 count = window_count + selected_count;
     u32 lanes = dot_lanes(head_dim), each = THREADS / lanes;
     for (u64 first = (u64)blockIdx.x * each; first < tokens * count; first += (u64)gridDim.x * each) {
@@ -87,6 +88,7 @@ KERNEL(attn_sparse__portable_values, THREADS)(View window, View window_at, View 
                                               const __grid_constant__ Entry selected_entry, View scores, u64 heads,
                                               u64 head_dim, u64 window_count, u64 selected_count, u64 first_token,
                                               u64 tokens) {
+    begin();
     __shared__ const u8 *keys[TILE];
     __shared__ float weights[TILE];
     __shared__ double parts[WARPS][SLICE], masses[WARPS];

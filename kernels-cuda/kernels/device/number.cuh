@@ -19,6 +19,15 @@ typedef long long i64;
 #define KERNEL(name, threads) static void name
 #endif
 
+// What a plain kernel does first: it may be launched before what is in front of it has ended, and lets what is behind it
+// be. Nothing in memory is touched before.
+DEVICE void begin() {
+#ifdef __CUDACC__
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+#endif
+}
+
 DEVICE u32 bits_of(float x) {
 #ifdef __CUDACC__
     return __float_as_uint(x);

@@ -18,6 +18,7 @@ DEVICE float gate(double similarity) {
 
 KERNEL(engram_gate__portable, THREADS)(View kv, View q_weight, View k_weight, View masked, View streams, u64 count,
                                        u64 width, float eps, u64 tokens) {
+    begin();
     __shared__ double scratch[3][THREADS / 32];
     for (u64 at = blockIdx.x; at < tokens * count; at += gridDim.x) {
         u64 token = at / count, stream = at % count;

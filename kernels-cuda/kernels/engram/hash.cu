@@ -10,6 +10,7 @@ struct Numbers {
 
 KERNEL(engram_hash__portable, 256)(View history, View map, View y, const __grid_constant__ Numbers numbers,
                                    u64 positions, u64 columns, u64 vocab, u64 pad, u64 picture, u64 tokens) {
+    begin();
     u64 heads = columns / (positions - 1);
     FOR_EACH_ITEM(item, tokens * columns) {
         u64 token = item / columns, column = item % columns, hash = 0;

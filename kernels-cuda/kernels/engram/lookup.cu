@@ -3,6 +3,7 @@
 #include "../device/grid.cuh"
 
 KERNEL(engram_lookup__portable, 256)(View row, View table, View y, u64 rows, u64 columns, u64 head_dim, u64 tokens) {
+    begin();
     u64 chunks = head_dim / CHUNK;
     FOR_EACH_ITEM(item, tokens * columns * chunks) {
         u64 at = item % chunks * CHUNK, column = item / chunks % columns, token = item / chunks / columns;

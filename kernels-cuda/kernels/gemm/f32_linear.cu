@@ -8,17 +8,21 @@ DEVICE void f32_linear(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
 }
 
 KERNEL(gemm_f32__portable_bf16_bf16, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    begin();
     f32_linear<u16, u16>(x, weight, y, n, k, tokens);
 }
 
 KERNEL(gemm_f32__portable_bf16_f32, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    begin();
     f32_linear<u16, float>(x, weight, y, n, k, tokens);
 }
 
 KERNEL(gemm_f32__portable_f32_bf16, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    begin();
     f32_linear<float, u16>(x, weight, y, n, k, tokens);
 }
 
 KERNEL(gemm_f32__portable_f32_f32, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    begin();
     f32_linear<float, float>(x, weight, y, n, k, tokens);
 }

@@ -3,6 +3,7 @@
 #include "../device/linear.cuh"
 
 KERNEL(gemm_mxfp8__portable, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
+    begin();
     u64 blocks = k / SCALED_COLUMNS;
     linear({1, n, k, tokens}, Mxfp8<1>{x, blocks}, Mxfp8<32>{weight, blocks},
            [=](u64 row, u64 output, double sum) { row_of<u16>(y, row)[output] = bf16_result(sum); });

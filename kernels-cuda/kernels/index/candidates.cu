@@ -25,6 +25,7 @@ template <typename F> DEVICE void walk_blocks(const float *scores, u64 size, u64
 
 KERNEL(index_candidates__portable, THREADS)(View scores, View visible, View y, u64 count, u64 size, u64 entries,
                                             u64 tokens) {
+    begin();
     __shared__ BestMemory<u32> memory;
     __shared__ u32 scratch[THREADS / 32];
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {

@@ -12,6 +12,7 @@ constexpr int HEADS = 4;
 KERNEL(index_scores__portable, THREADS)(View q, View weight, View keys, View sequence, View pages, View visible, View y,
                                         const __grid_constant__ Entry entry, u64 sequences, u64 table_pages, u64 heads,
                                         u64 head_dim, float scale, u64 entries, u64 tokens) {
+    begin();
     PageTable table = {pages, sequences, table_pages, entry.page_entries};
     Mxfp4 queries = {q, heads * head_dim / SCALED_COLUMNS};
     u32 lanes = dot_lanes(head_dim), each = THREADS / lanes;

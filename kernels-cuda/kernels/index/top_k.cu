@@ -48,6 +48,7 @@ template <typename F> DEVICE void walk_entries(const Scored &row, u32 *marks, co
 
 KERNEL(index_top_k__portable, THREADS)(View scores, View visible, View blocks, View y, u64 k, u64 count, u64 size,
                                        u64 entries, u64 tokens) {
+    begin();
     __shared__ BestMemory<u32> memory;
     __shared__ u32 marks[SPAN / 32], scratch[THREADS / 32];
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {

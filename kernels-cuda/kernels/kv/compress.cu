@@ -41,6 +41,7 @@ DEVICE float pooled(const Group &group, u64 channel, u64 width) {
 }
 
 KERNEL(kv_compress__portable, 256)(View open, View members, View y, Entry entry, u64 ratio, u64 tokens) {
+    begin();
     u64 width = entry.width / 2;
     FOR_EACH_ITEM(item, tokens * width) {
         auto [token, channel] = split(item, width);

@@ -3,6 +3,7 @@
 #include "../device/grid.cuh"
 
 KERNEL(kv_fetch__portable, 256)(View cache, View address, View y, Entry entry, u32 wide, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * entry.width) {
         auto [token, i] = split(item, entry.width);
         const u8 *from = entry_at(entry, cache, row_of<const i32>(address, 0)[token]);

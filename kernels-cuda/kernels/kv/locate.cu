@@ -4,6 +4,7 @@
 
 KERNEL(kv_locate__portable, 256)(View entry, View sequence, View pages, View y, u64 sequences, u64 table_pages,
                                  u64 page_entries, u64 count, u64 tokens) {
+    begin();
     PageTable table = {pages, sequences, table_pages, page_entries};
     FOR_EACH_ITEM(item, tokens * count) {
         auto [token, i] = split(item, count);

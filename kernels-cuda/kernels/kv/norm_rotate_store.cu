@@ -8,6 +8,7 @@ constexpr int THREADS = 512;
 KERNEL(kv_norm_rotate_store__portable, THREADS)(View x, View weight, View position, View address, View cache,
                                                 const __grid_constant__ Frequencies frequencies, Entry entry, u64 pairs,
                                                 float eps, i32 group, u32 inverse, u64 tokens) {
+    begin();
     __shared__ double scratch[THREADS / 32];
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {
         const u16 *from = row_of<const u16>(x, token);

@@ -4,6 +4,7 @@
 #include "../device/grid.cuh"
 
 KERNEL(kv_store__portable, 256)(View x, View address, View cache, Entry entry, u32 wide, u64 tokens) {
+    begin();
     u32 blocks = entry.width / entry.block;
     FOR_EACH_WARP(item, tokens * blocks) {
         auto [token, at] = split(item, blocks);

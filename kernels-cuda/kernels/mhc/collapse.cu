@@ -3,6 +3,7 @@
 #include "../device/streams.cuh"
 
 KERNEL(mhc_collapse__portable, 256)(View streams, View pre, View y, u64 count, u64 width, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * width) {
         auto [token, column] = split(item, width);
         const float *mix = row_of<const float>(pre, token);

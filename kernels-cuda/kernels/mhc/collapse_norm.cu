@@ -10,6 +10,7 @@ constexpr u64 BLOCK = 32;
 
 KERNEL(mhc_collapse_norm__portable, THREADS)(View streams, View pre, View weight, View y, View y8, u64 count, u64 width,
                                              float eps, u64 tokens) {
+    begin();
     __shared__ double scratch[THREADS / 32];
     const u16 *scale = row_of<const u16>(weight, 0);
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {

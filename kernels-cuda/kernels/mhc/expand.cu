@@ -5,6 +5,7 @@
 
 KERNEL(mhc_expand__portable, 256)(View x, View residual, View post, View comb, View y, u64 count, u64 width,
                                   u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * count * width) {
         auto [row, column] = split(item, width);
         auto [token, k] = split(row, count);

@@ -3,6 +3,7 @@
 #include "../device/streams.cuh"
 
 KERNEL(mhc_mean__portable, 256)(View streams, View y, u64 count, u64 width, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * width) {
         auto [token, column] = split(item, width);
         float sum = collapsed(streams, count, token, column, [](u64) { return 1.0f; });

@@ -57,6 +57,7 @@ template <u64 COUNT> DEVICE void sinkhorn(double *comb, double *spare, u64 count
 
 KERNEL(mhc_mixes__portable, THREADS)(View streams, View projection, View base, View scale, View pre, View post, View comb,
                                      u64 count, u64 width, u64 iterations, float eps, float norm_eps, u64 tokens) {
+    begin();
     __shared__ double mixes[(2 + STREAMS) * STREAMS], spare[STREAMS * STREAMS];
     u64 coefficients = (2 + count) * count, own = threadIdx.x;
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;

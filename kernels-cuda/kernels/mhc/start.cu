@@ -3,6 +3,7 @@
 #include "../device/view.cuh"
 
 KERNEL(mhc_start__portable, 256)(View x, View streams, View pre, u64 count, u64 width, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * count * width) {
         auto [row, column] = split(item, width);
         auto [token, stream] = split(row, count);

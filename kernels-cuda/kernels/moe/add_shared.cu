@@ -3,6 +3,7 @@
 #include "../device/view.cuh"
 
 KERNEL(moe_add_shared__portable, 256)(View routed, View shared, View y, u64 hidden, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * hidden) {
         u64 token = item / hidden, column = item % hidden;
         double sum = row_of<const float>(routed, token)[column];

@@ -5,6 +5,7 @@
 
 KERNEL(moe_combine__portable, 256)(View x, View expert, View y, u64 total, u64 first, u64 local, u64 top_k,
                                    u64 hidden, u64 inter, u64 tokens) {
+    begin();
     Experts d = {total, first, local, top_k, hidden, inter};
     FOR_EACH_ITEM(item, tokens * hidden) {
         u64 token = item / hidden, column = item % hidden;

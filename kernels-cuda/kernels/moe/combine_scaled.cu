@@ -8,6 +8,7 @@ enum Placement : u32 { WEIGHTS = 0, SUM = 1, WHOLE = 2 };
 
 KERNEL(moe_combine_scaled__portable, 256)(View x, View weight, View shared, View y, u32 placement, float factor,
                                           u64 top_k, u64 hidden, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * hidden) {
         u64 token = item / hidden, column = item % hidden;
         double f = factor, within = placement == WEIGHTS ? f : 1.0, sum = 0;

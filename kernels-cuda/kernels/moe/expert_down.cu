@@ -4,6 +4,7 @@
 
 KERNEL(moe_expert_down__portable, DOWN_THREADS)(View x, View expert, View w2, View y, u64 total, u64 first, u64 local,
                                                 u64 top_k, u64 hidden, u64 inter, u64 tokens) {
+    begin();
     Experts d = {total, first, local, top_k, hidden, inter};
     u32 lanes = dot_lanes(inter), each = DOWN_THREADS / lanes;
     u64 tiles = (hidden + each - 1) / each;

@@ -10,6 +10,7 @@ constexpr u32 UNITS = 32;
 KERNEL(moe_expert_up__portable, THREADS)(View x, View expert, View weight, View w1, View w3, View y, u64 total,
                                          u64 first, u64 local, u64 top_k, u64 hidden, u64 inter, float limit,
                                          u64 tokens) {
+    begin();
     __shared__ float gates[UNITS], ups[UNITS];
     Experts d = {total, first, local, top_k, hidden, inter};
     u64 tiles = inter / UNITS;

@@ -6,6 +6,7 @@ constexpr int THREADS = 128;
 
 KERNEL(moe_gate_up__portable, THREADS)(View x, View expert, View w1, View w3, View y, u64 total, u64 first, u64 local,
                                        u64 top_k, u64 hidden, u64 inter, u64 tokens) {
+    begin();
     Experts d = {total, first, local, top_k, hidden, inter};
     u32 lanes = dot_lanes(hidden), each = THREADS / lanes * UP_ROWS;
     u64 width = 2 * inter, tiles = (width + each - 1) / each;

@@ -8,6 +8,7 @@ constexpr int THREADS = 256;
 
 KERNEL(moe_route__portable, THREADS)(View logits, View bias, View bias_picture, View picture, View expert, View weight,
                                      u64 experts, u64 top_k, float scale, u64 tokens) {
+    begin();
     __shared__ u64 scratch[THREADS / 32];
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {
         const float *logit = row_of<const float>(logits, token);

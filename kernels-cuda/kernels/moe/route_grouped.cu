@@ -42,6 +42,7 @@ DEVICE Group look(const Row &row, u64 group, u64 last) {
 
 KERNEL(moe_route_grouped__portable, THREADS)(View logits, View bias, View expert, View weight, u64 experts, u64 groups,
                                              u64 groups_taken, u64 top_k, float scale, u64 tokens) {
+    begin();
     __shared__ u64 scratch[THREADS / 32];
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {
         Row row = {row_of<const float>(logits, token), row_of<const float>(bias, 0), groups, experts / groups};

@@ -5,6 +5,7 @@ constexpr int THREADS = 32;
 
 KERNEL(moe_route_hash__portable, THREADS)(View logits, View id, View table, View expert, View weight, u64 vocab,
                                           u64 experts, u64 top_k, float scale, u64 tokens) {
+    begin();
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {
         i64 row = row_of<const i32>(id, 0)[token];
         bool listed = row >= 0 && (u64)row < vocab;

@@ -4,6 +4,7 @@
 #include "../device/view.cuh"
 
 KERNEL(moe_swiglu__portable, 256)(View x, View weight, View y, u64 slots, u64 inter, float limit, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * slots * inter) {
         u64 column = item % inter, slot = item / inter % slots, token = item / inter / slots;
         const u16 *from = row_of<const u16>(x, token) + slot * 2 * inter + column;

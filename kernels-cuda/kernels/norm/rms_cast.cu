@@ -7,6 +7,7 @@ constexpr int THREADS = 256;
 constexpr u64 BLOCK = 32;
 
 KERNEL(norm_rms_cast__portable, THREADS)(View x, View weight, View y, u64 width, float eps, u64 tokens) {
+    begin();
     __shared__ double scratch[THREADS / 32];
     const u16 *scale = row_of<const u16>(weight, 0);
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {

@@ -6,6 +6,7 @@ constexpr int THREADS = 256;
 KERNEL(norm_rms_rotate__portable, THREADS)(View x, View weight, View position, View y,
                                            const __grid_constant__ Frequencies frequencies, u64 width, u64 pairs,
                                            float eps, i32 group, u32 inverse, u64 tokens) {
+    begin();
     __shared__ double scratch[THREADS / 32];
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {
         const u16 *from = row_of<const u16>(x, token);

@@ -5,6 +5,7 @@
 
 KERNEL(norm_rotate__portable, 256)(View x, View position, const __grid_constant__ Frequencies frequencies, u64 heads,
                                    u64 head_dim, u64 pairs, i32 group, u32 inverse, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * heads * pairs) {
         auto [row, pair] = split(item, pairs);
         i32 at = row_of<const i32>(position, 0)[split(row, heads).row];

@@ -3,6 +3,7 @@
 #include "../device/quantise.cuh"
 
 KERNEL(quant_cast__portable, 256)(View x, View y, u32 rule, u64 block, u64 width, u64 tokens) {
+    begin();
     u64 blocks = width / block;
     FOR_EACH_WARP(item, tokens * blocks) {
         u64 token = item / blocks, at = item % blocks;

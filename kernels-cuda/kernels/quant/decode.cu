@@ -17,6 +17,7 @@ DEVICE float element(u32 elem, const u8 *from, u64 i) {
 }
 
 KERNEL(quant_decode__portable, 256)(View x, View y, u32 code, u32 scale, u64 block, u64 width, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * width) {
         u64 token = item / width, column = item % width;
         double unit = element(scale, x.scales, item / block);

@@ -6,6 +6,7 @@
 #include "../device/view.cuh"
 
 KERNEL(quant_requant__portable, 256)(View x, View y, u64 n, u64 k, u64 scales) {
+    begin();
     FOR_EACH_ITEM(item, n * k) {
         u64 row = item / k, column = item % k;
         row_of<u8>(y, row)[column] = e4m3_fnuz_half_of(row_of<const u8>(x, row)[column]);

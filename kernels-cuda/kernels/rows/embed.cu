@@ -3,6 +3,7 @@
 #include "../device/view.cuh"
 
 KERNEL(rows_embed__portable, 256)(View id, View table, View y, u64 vocab, u64 width, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * width) {
         u64 token = item / width, column = item % width;
         i64 row = row_of<const i32>(id, 0)[token];

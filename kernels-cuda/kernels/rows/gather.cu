@@ -12,13 +12,16 @@ template <typename T> DEVICE void gather(View x, View at, View y, u64 width, u64
 }
 
 KERNEL(rows_gather__portable_1, 256)(View x, View at, View y, u64 width, u64 tokens, u64 outputs) {
+    begin();
     gather<u8>(x, at, y, width, tokens, outputs);
 }
 
 KERNEL(rows_gather__portable_2, 256)(View x, View at, View y, u64 width, u64 tokens, u64 outputs) {
+    begin();
     gather<u16>(x, at, y, width, tokens, outputs);
 }
 
 KERNEL(rows_gather__portable_4, 256)(View x, View at, View y, u64 width, u64 tokens, u64 outputs) {
+    begin();
     gather<u32>(x, at, y, width, tokens, outputs);
 }

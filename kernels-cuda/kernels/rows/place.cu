@@ -3,6 +3,7 @@
 #include "../device/view.cuh"
 
 KERNEL(rows_place__portable, 256)(View rows, View at, View x, u64 width, u64 cells, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * width) {
         u64 token = item / width, column = item % width;
         i64 row = row_of<const i32>(at, 0)[token];

@@ -5,6 +5,7 @@
 constexpr int THREADS = 256;
 
 KERNEL(sample_draw__portable, THREADS)(View p, View uniform, View token, u64 vocab, u64 tokens) {
+    begin();
     __shared__ DrawMemory<THREADS> memory;
     for (u64 t = blockIdx.x; t < tokens; t += gridDim.x) {
         const float *row = row_of<const float>(p, t);

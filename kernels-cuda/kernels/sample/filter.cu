@@ -85,6 +85,7 @@ DEVICE void write_kept(const Softmax &law, Threshold kept, double least, float *
 
 KERNEL(sample_filter__portable, THREADS)(View logits, View temperature, View top_k, View top_p, View min_p, View p,
                                          u64 vocab, u64 tokens) {
+    begin();
     __shared__ Memory memory;
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {
         float *to = row_of<float>(p, token);

@@ -8,6 +8,7 @@ constexpr int THREADS = 256;
 
 KERNEL(sample_log_probs__portable, THREADS)(View logits, View token, View chosen, View top_id, View top, u64 vocab,
                                             u64 count, u64 tokens) {
+    begin();
     __shared__ double sums[THREADS / 32];
     __shared__ u64 keys[THREADS / 32];
     for (u64 t = blockIdx.x; t < tokens; t += gridDim.x) {

@@ -22,6 +22,7 @@ DEVICE float penalised(float logit, u32 word, const Penalties &by) {
 KERNEL(sample_penalise__portable, THREADS)(View prompt, View output, View repetition, View presence, View frequency,
                                            View bias_id, View bias, View logits, u64 vocab, u64 history, u64 biases,
                                            u64 tokens) {
+    begin();
     __shared__ u32 words[RANGE];
     u64 ranges = (vocab + RANGE - 1) / RANGE;
     for (u64 item = blockIdx.x; item < tokens * ranges; item += gridDim.x) {

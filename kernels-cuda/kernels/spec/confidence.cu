@@ -14,6 +14,7 @@ DEVICE double share(const u16 *x, const u16 *w, u64 width) {
 
 KERNEL(spec_confidence__portable, THREADS)(View hidden, View previous, View embed, View weight, View y, u64 width, u64 vocab,
                                            u64 rank, u64 tokens) {
+    begin();
     __shared__ double scratch[THREADS / 32];
     const u16 *w = row_of<const u16>(weight, 0);
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {

@@ -4,6 +4,7 @@
 #include "../device/view.cuh"
 
 KERNEL(spec_markov__portable, 256)(View previous, View embed, View head, View logits, u64 vocab, u64 rank, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * vocab) {
         auto [token, id] = split(item, vocab);
         i64 before = row_of<const i32>(previous, 0)[token];

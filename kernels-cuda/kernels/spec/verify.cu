@@ -122,6 +122,7 @@ DEVICE Outcome synthetic(const Drafts &all, float rate, Memory &memory) {
 
 KERNEL(spec_verify__portable, THREADS)(View p, View q, View draft, View length, View uniform, View draw, View accepted,
                                        View token, u32 rule, float rate, u64 block, u64 vocab, u64 sequences) {
+    begin();
     __shared__ Memory memory;
     for (u64 s = blockIdx.x; s < sequences; s += gridDim.x) {
         Drafts all = {p, q, s * (block + 1), s * block, vocab, 0, row_of<const i32>(draft, s),

@@ -3,6 +3,7 @@
 #include "../device/view.cuh"
 
 KERNEL(vision_add__portable, 256)(View y, View x, u64 width, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * width) {
         auto [token, i] = split(item, width);
         u16 *to = row_of<u16>(x, token) + i;

@@ -8,6 +8,7 @@ constexpr int THREADS = 128;
 
 KERNEL(vision_attention__portable, THREADS)(View q, View k, View v, View y, u64 heads, u64 head_dim, float scale, u64 keys,
                                             u64 tokens) {
+    begin();
     __shared__ SoftmaxMemory<THREADS> memory;
     for (u64 item = blockIdx.x; item < tokens * heads; item += gridDim.x) {
         auto [token, head] = split(item, heads);

@@ -3,6 +3,7 @@
 #include "../device/view.cuh"
 
 KERNEL(vision_gated_silu__portable, 256)(View x, View y, u64 inter, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * inter) {
         auto [token, i] = split(item, inter);
         const u16 *from = row_of<const u16>(x, token);

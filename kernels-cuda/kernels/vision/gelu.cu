@@ -4,6 +4,7 @@
 #include "../device/view.cuh"
 
 KERNEL(vision_gelu__portable, 256)(View x, View y, u64 width, u64 tokens) {
+    begin();
     FOR_EACH_ITEM(item, tokens * width) {
         auto [token, i] = split(item, width);
         float narrow = bf16_to_f32(row_of<const u16>(x, token)[i]);

@@ -7,6 +7,7 @@
 KERNEL(vision_rotate_halves__portable, 256)(View x, View row, View column,
                                             const __grid_constant__ Frequencies frequencies, u64 heads, u64 head_dim,
                                             u64 tokens) {
+    begin();
     u64 half = head_dim / 2, quarter = head_dim / 4;
     FOR_EACH_ITEM(item, tokens * heads * half) {
         auto [row_and_head, pair] = split(item, half);

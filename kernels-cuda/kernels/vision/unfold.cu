@@ -3,6 +3,7 @@
 #include "../device/view.cuh"
 
 KERNEL(vision_unfold__portable, 256)(View x, View at, View y, u64 width, u64 patches, u64 tokens, u64 cells) {
+    begin();
     FOR_EACH_ITEM(item, cells * width * patches) {
         auto [cell_and_channel, patch] = split(item, patches);
         auto [cell, channel] = split(cell_and_channel, width);
