@@ -29,7 +29,11 @@ const SEED: u64 = 1;
 pub(crate) struct SyntheticOptions {
     /// Measure steps with random weights of this configuration instead: a folder, a config.json or a
     /// built-in name, such as v4.1-flash
-    #[arg(long, value_name = "CONFIG")]
+    #[arg(long, value_name = "CONFIG", conflicts_with_all = [
+        "n_prompt", "n_gen", "repetitions", "min_decode", "min_prefill", "max_ready", "max_resident",
+        "max_model_len", "max_num_batched_tokens", "max_pictures", "language_model_only", "draft_max",
+        "speculative_config", "enforce_eager",
+    ])]
     pub(crate) synthetic: Option<String>,
     /// Backbone layers of it, from the first on; as many as fit if left out
     #[arg(long, value_name = "LAYERS", requires = "synthetic")]
@@ -80,6 +84,16 @@ pub(crate) fn run(
     limits: &Limits,
 ) -> Result<ExitCode> {
     let config = model::config(Some(name))?;
+    let refuse = |argument: &str, problem: String| {
+        Err(Error::Argument { argument: argument.to_owned(), problem })
+    };
+    if common.model.is_some() {
+        return refuse("--model", "--synthetic names the configuration; leave one out".to_owned());
+    }
+    let longest = config.max_position_tokens as u64;
+    if let Some(context) = options.contexts.iter().find(|context| **context > longest) {
+        return refuse("--contexts", format!("{context} is over {longest}, the model's longest"));
+    }
     let device = backends::open(common)?.swap_remove(0);
     let bench = Bench { config, limits, options, device };
     let (layers, part) = bench.part()?;

@@ -271,6 +271,10 @@ fn a_synthetic_bench_times_steps_of_any_configuration() {
     // Without a number of layers there are as many as fit.
     let all = output(&["--rows", "1", "--contexts", "9", "--prefill-tokens", "9"]);
     assert!(all.contains(": 9 of 9 layers"), "{all}");
-    tandem(&[&synthetic[..], &["--layers", "10"]].concat()).refused(2, &["layers", "1 to 9"]);
+    tandem(&[&synthetic[..], &["--contexts", "64", "--layers", "10"]].concat())
+        .refused(2, &["1 to 9"]);
+    tandem(&[&synthetic[..], &["--contexts", "9999999"]].concat()).refused(2, &["--contexts"]);
+    tandem(&[&synthetic[..], &["--model", "demo"]].concat()).refused(2, &["--model"]);
+    tandem(&[&synthetic[..], &["-p", "4"]].concat()).refused(2, &["--n-prompt"]);
     tandem(&["bench", "--layers", "1"]).refused(2, &["--synthetic"]);
 }
