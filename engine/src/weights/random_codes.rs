@@ -72,7 +72,9 @@ impl RandomCodes {
         let start = (self.bits.bits() % BLOCK_ELEMENTS as u64) as usize * codes.bytes();
         let bits = &mut self.bits;
         let block = self.blocks.entry((codes, vector)).or_insert_with(|| {
-            (0..BLOCK_ELEMENTS).flat_map(|_| element(codes, vector, bits)).collect()
+            let mut block = Vec::with_capacity(BLOCK_ELEMENTS * codes.bytes());
+            (0..BLOCK_ELEMENTS).for_each(|_| element(codes, vector, bits, &mut block));
+            block
         });
         let until = to.len() + bytes;
         to.extend(&block[start..(start + bytes).min(block.len())]);
@@ -86,16 +88,16 @@ impl RandomCodes {
 /// One element. Norms are about 1, biases small; a matrix's elements are about one over the square
 /// root of a width of a few thousand. Codes are spread evenly, so that those of E4M3 are about 80 in
 /// the root mean square and those of E2M1 about 3, which the scales make up for.
-fn element(codes: Codes, vector: bool, bits: &mut SplitMix) -> Vec<u8> {
+fn element(codes: Codes, vector: bool, bits: &mut SplitMix, to: &mut Vec<u8>) {
     let (bf16, f32) =
         if vector { ((0.75, 1.25), (-0.05, 0.05)) } else { ((-0.03, 0.03), (-0.005, 0.005)) };
     match codes {
-        Codes::Bf16 => bf16::from_f32(bits.between(bf16.0, bf16.1)).to_le_bytes().to_vec(),
-        Codes::F32 => bits.between(f32.0, f32.1).to_le_bytes().to_vec(),
-        Codes::E4m3 => vec![bits.e4m3()],
-        Codes::E2m1 => vec![bits.bits() as u8],
-        Codes::E4m3Scale => vec![bits.byte(113, 115)],
-        Codes::E2m1Scale => vec![bits.byte(118, 120)],
+        Codes::Bf16 => to.extend(bf16::from_f32(bits.between(bf16.0, bf16.1)).to_le_bytes()),
+        Codes::F32 => to.extend(bits.between(f32.0, f32.1).to_le_bytes()),
+        Codes::E4m3 => to.push(bits.e4m3()),
+        Codes::E2m1 => to.push(bits.bits() as u8),
+        Codes::E4m3Scale => to.push(bits.byte(113, 115)),
+        Codes::E2m1Scale => to.push(bits.byte(118, 120)),
     }
 }
 
