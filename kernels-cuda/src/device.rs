@@ -2,9 +2,10 @@
 
 use crate::{
     driver::{Board, Context, FileMapping, Reservation},
+    group::Member,
     image,
     kernel::CudaKernel,
-    memory::Memory,
+    memory::{Line, Memory},
     rows,
     shared::Shared,
     stream::CudaStream,
@@ -31,6 +32,8 @@ static NEXT: AtomicU64 = AtomicU64::new(1 << 61);
 /// One opened board, a rank of its group.
 pub struct CudaDevice {
     shared: Arc<Shared>,
+    /// Its memory that the others of the group write to.
+    _window: Option<Line>,
 }
 
 /// Facts that the driver does not tell, or tells otherwise.
@@ -71,13 +74,20 @@ pub(crate) fn info_of(board: Board, ordinal: usize) -> Result<DeviceInfo> {
 }
 
 impl CudaDevice {
-    /// Opens a board as a rank of a group.
+    /// Opens a board as a rank of a group, or alone.
     ///
     /// # Errors
-    /// What the driver says.
-    pub(crate) fn open(board: Board, info: DeviceInfo, options: &Options) -> Result<CudaDevice> {
-        let context = Context::open(board)?;
-        Ok(CudaDevice { shared: Arc::new(Shared::new(info, options.clone(), context)) })
+    /// [`Error::OutOfMemory`] when the group's memory does not fit.
+    pub(crate) fn open(
+        context: Arc<Context>,
+        info: DeviceInfo,
+        options: &Options,
+        member: Option<Member>,
+    ) -> Result<CudaDevice> {
+        let bytes = member.as_ref().map(Member::bytes);
+        let shared = Arc::new(Shared::new(info, options.clone(), context, member));
+        let window = bytes.map(|n| Line::enter(&shared, n, Place::Group, "collectives"));
+        Ok(CudaDevice { shared, _window: window.transpose()? })
     }
 
     fn reserve(&self, bytes: u64, place: Place, purpose: &str) -> Result<Reservation> {

@@ -4,6 +4,7 @@
 
 use crate::{
     driver::{Argument, Module, Queue, Shape, ViewArgument},
+    group::{Member, Peers},
     memory::Memory,
     shared::Shared,
 };
@@ -25,6 +26,11 @@ pub(crate) trait Target {
     /// # Errors
     /// What the device says.
     fn launch(&self, kernel: &str, shape: &Shape, arguments: &[Argument<'_>]) -> Result<()>;
+
+    /// The group, if it has several ranks.
+    fn peers(&self) -> Option<&Peers> {
+        None
+    }
 }
 
 /// Where the launches of one operator go.
@@ -39,6 +45,11 @@ impl Launcher<'_> {
     /// The launch's value of a dim.
     pub(crate) fn at(&self, sym: Sym) -> u64 {
         self.extents.at(sym)
+    }
+
+    /// The group, if it has several ranks.
+    pub(crate) fn peers(&self) -> Option<&Peers> {
+        self.target.peers()
     }
 
     /// One thread for each of `items`, as `FOR_EACH_ITEM` of the device headers takes them.
@@ -101,9 +112,13 @@ impl Target for OnDevice<'_> {
         // SAFETY: every address among the arguments is that of a view which passed the plan's operand
         // check: it lies within its reservation, is of the contract's extents, and no output overlaps
         // another operand. Reservations are freed only after this queue has passed, and graphs hold the
-        // views they recorded. Kernels mask indices and counts outside, as the pages say.
+        // views they recorded; windows of a group live as long as any of its ranks. Kernels mask indices and counts outside, as the pages say.
         let launched = unsafe { self.queue.launch(function, shape, arguments) };
         launched.map_err(|failure| self.shared.fail(failure))
+    }
+
+    fn peers(&self) -> Option<&Peers> {
+        self.shared.member().map(Member::peers)
     }
 }
 

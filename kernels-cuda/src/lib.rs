@@ -13,6 +13,7 @@ pub mod driver;
 #[cfg(feature = "emu")]
 pub mod emu;
 mod graph;
+mod group;
 pub mod image;
 mod kernel;
 mod launcher;

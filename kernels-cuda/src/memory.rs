@@ -14,9 +14,23 @@ use tandem_hal::{Alloc, Error, Layout, Ledger, LedgerLine, Place, Result, View};
 static NEXT: AtomicU64 = AtomicU64::new(1 << 61);
 
 /// A line of the ledger, struck out when dropped.
-struct Line {
+pub(crate) struct Line {
     id: u64,
     ledger: Ledger,
+}
+
+impl Line {
+    /// Enter what is reserved, or will be.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] by the ledger.
+    pub(crate) fn enter(shared: &Shared, bytes: u64, place: Place, purpose: &str) -> Result<Line> {
+        let id = NEXT.fetch_add(1, Relaxed);
+        let (info, ledger) = (shared.info(), shared.ledger());
+        let entry = LedgerLine { purpose: purpose.into(), place, bytes };
+        ledger.enter(id, entry, info.memory_bytes)?;
+        Ok(Line { id, ledger: ledger.clone() })
+    }
 }
 
 impl Drop for Line {
@@ -43,13 +57,10 @@ impl Memory {
         purpose: &str,
         reserve: impl FnOnce() -> Result<Reservation>,
     ) -> Result<Arc<Alloc>> {
-        let id = NEXT.fetch_add(1, Relaxed);
-        let (info, ledger) = (shared.info(), shared.ledger());
-        let entry = LedgerLine { purpose: purpose.into(), place, bytes };
-        ledger.enter(id, entry, info.memory_bytes)?;
-        let line = Line { id, ledger: ledger.clone() };
+        let line = Line::enter(shared, bytes, place, purpose)?;
+        let id = line.id;
         let memory = Memory { reservation: Arc::new(reserve()?), _line: line };
-        let (device, purpose) = (info.id, purpose.into());
+        let (device, purpose) = (shared.info().id, purpose.into());
         Ok(Arc::new(Alloc { id, device, place, bytes, purpose, inner: Box::new(memory) }))
     }
 

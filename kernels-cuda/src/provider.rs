@@ -2,7 +2,8 @@
 
 use crate::{
     device::{CudaDevice, info, info_of},
-    driver::{Board, Driver},
+    driver::{Board, Context, Driver},
+    group::Member,
     image, rows,
 };
 use std::sync::Arc;
@@ -86,17 +87,27 @@ impl Provider for CudaProvider {
         }
         let listed = self.listed(&name)?;
         let ranks = ordinals.len() as u32;
-        let open = |(rank, ordinal): (usize, &u32)| -> Result<Arc<dyn Device>> {
+        let find = |ordinal: &u32| -> Result<(Arc<Context>, DeviceInfo)> {
             let there = format!("device {ordinal} of {}", listed.len());
             let found = listed.get(*ordinal as usize);
             let (board, info) = found.ok_or_else(|| self.none(&name, &there))?;
             if !has_kernels(info) {
                 return Err(self.none(&name, &without_kernels(info)));
             }
-            let info = DeviceInfo { rank: rank as u32, ranks, ..info.clone() };
-            Ok(Arc::new(CudaDevice::open(*board, info, options)?))
+            Ok((Context::open(*board)?, info.clone()))
         };
-        ordinals.iter().enumerate().map(open).collect()
+        let found = ordinals.iter().map(find).collect::<Result<Vec<_>>>()?;
+        let contexts: Vec<_> = found.iter().map(|(context, _)| context.clone()).collect();
+        let members: Vec<_> = match &contexts[..] {
+            [_] => vec![None],
+            several => Member::all(several)?.into_iter().map(Some).collect(),
+        };
+        let ranked = found.into_iter().zip(members).enumerate();
+        let open = |(rank, ((context, info), member))| -> Result<Arc<dyn Device>> {
+            let info = DeviceInfo { rank: rank as u32, ranks, ..info };
+            Ok(Arc::new(CudaDevice::open(context, info, options, member)?))
+        };
+        ranked.map(open).collect()
     }
 
     fn driver(&self) -> Option<String> {

@@ -4,6 +4,7 @@
 
 use crate::{
     driver::{Context, Failure, Module, Staging},
+    group::Member,
     image,
 };
 use std::{
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     modules: Mutex<BTreeMap<&'static str, Arc<Module>>>,
     staging: Arc<Staging>,
     context: Arc<Context>,
+    /// Its part in a group of several.
+    member: Option<Member>,
     /// What each stream launched last.
     trails: Mutex<Vec<Weak<Trail>>>,
     /// The operators in flight when the device was lost.
@@ -35,7 +38,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(crate) fn new(info: DeviceInfo, options: Options, context: Arc<Context>) -> Shared {
+    pub(crate) fn new(
+        info: DeviceInfo,
+        options: Options,
+        context: Arc<Context>,
+        member: Option<Member>,
+    ) -> Shared {
         Shared {
             info,
             options,
@@ -43,6 +51,7 @@ impl Shared {
             modules: Mutex::default(),
             staging: Staging::new(&context),
             context,
+            member,
             trails: Mutex::default(),
             lost: OnceLock::new(),
         }
@@ -62,6 +71,10 @@ impl Shared {
     }
     pub(crate) fn forced(&self, op: &str) -> Option<&str> {
         self.options.forced(op)
+    }
+
+    pub(crate) fn member(&self) -> Option<&Member> {
+        self.member.as_ref()
     }
 
     /// Whether the device still works.
@@ -101,6 +114,16 @@ impl Shared {
     /// As [`Shared::fail`].
     pub(crate) fn told<T>(&self, result: crate::driver::Result<T>) -> Result<T> {
         result.map_err(|failure| self.fail(failure))
+    }
+
+    /// `result` of a call that waited for launches, collectives among them.
+    ///
+    /// # Errors
+    /// As [`Shared::fail`], and [`Error::Peer`] when a rank did not take part.
+    pub(crate) fn passed<T>(&self, result: crate::driver::Result<T>) -> Result<T> {
+        let value = self.told(result)?;
+        self.member().map_or(Ok(()), Member::whole)?;
+        Ok(value)
     }
 
     /// An image on this device, loaded once.

@@ -180,7 +180,7 @@ impl Stream for CudaStream {
         let mut bytes = vec![0; codes.length() + scales.length()];
         let (first, second) = bytes.split_at_mut(codes.length());
         self.shared.told(self.queue.read(&codes, first))?;
-        self.shared.told(self.queue.read(&scales, second))?;
+        self.shared.passed(self.queue.read(&scales, second))?;
         Ok(bytes)
     }
 
@@ -263,6 +263,6 @@ impl Stream for CudaStream {
 
     fn sync(&self) -> Result<()> {
         self.eager("sync")?;
-        self.shared.told(self.queue.synchronise())
+        self.shared.passed(self.queue.synchronise())
     }
 }

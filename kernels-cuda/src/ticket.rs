@@ -37,8 +37,8 @@ impl Ticket for CudaTicket {
         self.shared.alive()?;
         let CudaTicket { shared, point } = *self;
         match point {
-            Point::Mark(event) => shared.told(event.wait()).map(|()| vec![]),
-            Point::Read(pending) => shared.told(pending.wait()),
+            Point::Mark(event) => shared.passed(event.wait()).map(|()| vec![]),
+            Point::Read(pending) => shared.passed(pending.wait()),
         }
     }
 

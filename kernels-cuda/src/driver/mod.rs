@@ -26,6 +26,7 @@ mod ring;
 mod span;
 mod staging;
 mod tensor_map;
+mod window;
 
 pub use board::Board;
 pub use context::Context;

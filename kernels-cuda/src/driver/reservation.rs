@@ -1,6 +1,6 @@
 //! Memory that a board can address.
 
-use super::{Context, FileMapping, Result, failure::check};
+use super::{Board, Context, FileMapping, Result, failure::check, window::Window};
 use cudarc::driver::sys;
 use std::{ffi::c_void, ptr, sync::Arc};
 
@@ -22,6 +22,10 @@ enum Kind {
     /// Registered as long as this lives.
     Mapped {
         _file: FileMapping,
+    },
+    /// Addressed by several boards.
+    Window {
+        _window: Window,
     },
 }
 
@@ -76,6 +80,16 @@ impl Reservation {
         }
     }
 
+    /// Memory of the context's board that each of `boards` may address; its content is unspecified.
+    ///
+    /// # Errors
+    /// What the driver says, such as boards that cannot address each other.
+    pub fn window(context: &Arc<Context>, bytes: u64, boards: &[Board]) -> Result<Reservation> {
+        let window = Window::new(context, bytes, boards)?;
+        let (context, address) = (context.clone(), window.address());
+        Ok(Reservation { context, address, bytes, kind: Kind::Window { _window: window } })
+    }
+
     /// The context it belongs to.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
@@ -100,8 +114,16 @@ impl Reservation {
     pub(super) fn host(&self) -> Option<*mut u8> {
         match self.kind {
             Kind::Pinned(host) => Some(host.cast()),
-            Kind::Device | Kind::Mapped { .. } => None,
+            Kind::Device | Kind::Mapped { .. } | Kind::Window { .. } => None,
         }
+    }
+
+    /// The first word of pinned memory, as it is at this moment; `None` for other memory.
+    pub fn first_word(&self) -> Option<u64> {
+        let word = self.host().filter(|_| self.bytes >= size_of::<u64>() as u64)?;
+        // SAFETY: as many bytes are there as long as this lives, aligned to a page. A kernel may write
+        // them meanwhile, all at once: the read is volatile.
+        Some(unsafe { word.cast::<u64>().read_volatile() })
     }
 }
 
@@ -120,8 +142,8 @@ impl Drop for Reservation {
                 // SAFETY: as above.
                 let _at_the_end = unsafe { sys::cuMemFreeHost(host) };
             }
-            // The mapping undoes itself.
-            Kind::Mapped { .. } => {}
+            // These undo themselves.
+            Kind::Mapped { .. } | Kind::Window { .. } => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Kernel rows of every operator, in the folders of their pages.
 
 mod attn;
+pub(crate) mod comm;
 mod engram;
 mod gemm;
 mod index;

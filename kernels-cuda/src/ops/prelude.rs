@@ -1,7 +1,7 @@
 //! What every file of rows uses.
 
 pub(super) use crate::{
-    driver::Argument::{F32, I32, Table, U32, U64, View},
+    driver::Argument::{F32, I32, Table, U32, U64, View, Words},
     launcher::{Launcher, dot_lanes},
     rows::{Arguments, Launch, Rows, any, fused, portable, refused, scratched},
 };

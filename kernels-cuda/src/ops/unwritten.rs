@@ -16,5 +16,4 @@ macro_rules! unwritten {
 unwritten! {
     Select
     MlaExpanded MlaAbsorbed
-    AllReduce AllGather
 }
