@@ -9,13 +9,12 @@ use std::process::Command;
 
 use crate::command::{output, run};
 use crate::workspace::{make_folder, root, write};
-use build::{Executable, build};
+use build::{Build, Executable};
 
 /// What can be carried: a name for the command line and for `run.sh`.
 struct Part {
     name: &'static str,
-    /// Arguments of cargo, and the executables wanted of each call.
-    calls: &'static [(&'static [&'static str], &'static [&'static str])],
+    builds: &'static [Build],
     /// A folder that goes along.
     folder: Option<(&'static str, &'static str)>,
     /// Steps of `run.sh`.
@@ -25,44 +24,44 @@ struct Part {
 const PARTS: &[Part] = &[
     Part {
         name: "tests",
-        calls: &[
-            (
-                &[
-                    "test",
-                    "--no-run",
-                    "-p",
-                    "tandem-cuda",
-                    "--test",
-                    "device",
-                    "--test",
-                    "launch",
-                    "--test",
-                    "fault",
-                ],
-                &["device", "launch", "fault"],
-            ),
-            (
-                &["test", "--no-run", "-p", "tandem-tests", "--test", "conformance"],
-                &["conformance"],
-            ),
+        builds: &[
+            Build {
+                arguments: &["test", "--no-run", "-p", "tandem-cuda"],
+                kind: "--test",
+                targets: &["device", "launch", "group", "fault"],
+            },
+            Build {
+                arguments: &["test", "--no-run", "-p", "tandem-tests"],
+                kind: "--test",
+                targets: &["conformance"],
+            },
         ],
         folder: None,
         steps: &[
             "./device",
             "./launch",
+            "./group",
             "./fault",
             "./conformance cuda: --skip none/table --test-threads 4 --record \"$RECORD\"",
         ],
     },
     Part {
         name: "product",
-        calls: &[(&["build", "--release", "-p", "tandem-cli"], &["tandem"])],
+        builds: &[Build {
+            arguments: &["build", "--release", "-p", "tandem-cli"],
+            kind: "--bin",
+            targets: &["tandem"],
+        }],
         folder: Some(("tests/goldens", "goldens")),
         steps: &["./tandem doctor", "./tandem verify --goldens goldens --device cuda:0"],
     },
     Part {
         name: "benches",
-        calls: &[(&["build", "--release", "-p", "tandem-benches", "--bins"], &["board"])],
+        builds: &[Build {
+            arguments: &["build", "--release", "-p", "tandem-benches"],
+            kind: "--bin",
+            targets: &["board"],
+        }],
         folder: None,
         steps: &["./board --device cuda --json board.json"],
     },
@@ -85,8 +84,8 @@ pub(crate) fn carry(folder: &str, names: &[&str]) -> Result<String, String> {
         PARTS.iter().filter(|part| names.is_empty() || names.contains(&part.name)).collect();
     let commit = commit()?;
     let mut executables = vec![];
-    for (arguments, wanted) in parts.iter().flat_map(|part| part.calls) {
-        executables.extend(build(arguments, wanted, commit.as_deref().map(|id| (COMMIT, id)))?);
+    for build in parts.iter().flat_map(|part| part.builds) {
+        executables.extend(build.run(commit.as_deref().map(|id| (COMMIT, id)))?);
     }
     if self::commit()? != commit {
         return Err("the working tree changed while it was built; start again".into());
@@ -196,7 +195,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("carry-{}-{answer}", std::process::id()));
         make_folder(&folder).expect("a temporary folder");
         write(&folder.join("run.sh"), &script(&parts, Some("abc"))).expect("a file");
-        for name in parts.iter().flat_map(|part| part.calls).flat_map(|(_, wanted)| *wanted) {
+        for name in parts.iter().flat_map(|part| part.builds).flat_map(|build| build.targets) {
             let path = folder.join(name);
             write(&path, &format!("#!/bin/sh\necho {name} $* $TANDEM_GPU_REQUIRED\n{answer}\n"))
                 .expect("a file");

@@ -99,7 +99,7 @@ impl Ranks {
         for i in 0..parts(most, CAPACITY).count() {
             for phase in 0..3 {
                 for (exchange, peers, extents) in &launches {
-                    let on = Launcher { target: &host::OnHost, extents };
+                    let on = Launcher { target: &host::OnHost, extents, workspace: view(0, 0) };
                     let own = parts(extents.at(Sym::Tokens) * width, CAPACITY).nth(i);
                     let Some(part) = own else { continue };
                     let launched = match phase {

@@ -16,24 +16,33 @@ pub(super) struct Executable {
     pub(super) path: PathBuf,
 }
 
-/// Builds with cargo, whose messages go to the terminal.
-///
-/// # Errors
-/// When it fails, or when it makes another set of executables than those wanted.
-pub(super) fn build(
-    arguments: &[&str],
-    wanted: &[&'static str],
-    variable: Option<(&str, &str)>,
-) -> Result<Vec<Executable>, String> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root()).args(arguments);
-    command.args(["--locked", "--message-format", "json-render-diagnostics"]);
-    command.envs(variable).stderr(Stdio::inherit());
-    let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("{command:?} failed with {}", output.status));
+/// One call of cargo.
+pub(super) struct Build {
+    pub(super) arguments: &'static [&'static str],
+    /// How cargo is told of a target: `--test` or `--bin`.
+    pub(super) kind: &'static str,
+    pub(super) targets: &'static [&'static str],
+}
+
+impl Build {
+    /// Builds with a variable set; cargo's own messages go to the terminal.
+    ///
+    /// # Errors
+    /// When it fails, or when it makes another set of executables than those wanted.
+    pub(super) fn run(&self, variable: Option<(&str, &str)>) -> Result<Vec<Executable>, String> {
+        let Build { arguments, kind, targets } = *self;
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(root()).args(arguments);
+        command.args(targets.iter().flat_map(|target| [kind, target]));
+        command.args(["--locked", "--message-format", "json-render-diagnostics"]);
+        command.envs(variable).stderr(Stdio::inherit());
+        let output =
+            command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("{command:?} failed with {}", output.status));
+        }
+        executables(&String::from_utf8_lossy(&output.stdout), targets)
     }
-    executables(&String::from_utf8_lossy(&output.stdout), wanted)
 }
 
 /// The executables wanted among those of cargo's messages.
@@ -66,7 +75,9 @@ mod tests {
 
     #[test]
     fn a_build_that_fails_is_an_error() {
-        let error = build(&["build", "-p", "no-such-crate"], &["x"], None).expect_err("no crate");
+        let build =
+            Build { arguments: &["build", "-p", "no-such-crate"], kind: "--bin", targets: &["x"] };
+        let error = build.run(None).expect_err("no crate");
         assert!(error.contains("no-such-crate"), "{error}");
     }
 }
