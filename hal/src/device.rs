@@ -1,7 +1,8 @@
 //! What a backend implements.
 
 use crate::{
-    Alloc, Checked, Class, Enc, Error, Extents, Layout, LedgerLine, Op, Rank, Result, Stream, View,
+    Accumulator, Alloc, Checked, Class, Enc, Error, Extents, Layout, LedgerLine, Op, Rank, Result,
+    Stream, View,
 };
 use std::{fs::File, sync::Arc};
 
@@ -95,6 +96,8 @@ pub struct Candidate {
     pub numerics: Numerics,
     /// Its bits: rows with equal bits are bitwise equal.
     pub bits: &'static str,
+    /// What it adds products in.
+    pub accumulator: Accumulator,
     /// What it needs, or why it is not taken.
     pub verdict: std::result::Result<Needs, String>,
 }

@@ -63,6 +63,6 @@ pub use real::Real;
 pub use record::{Form, Record};
 pub use stream::{Graph, Stream, Ticket};
 pub use table::{
-    Ladder, Proven, Rank, Row, STEPS, Verdict, candidates, choose, is_fused, verdicts,
+    Accumulator, Ladder, Proven, Rank, Row, STEPS, Verdict, candidates, choose, is_fused, verdicts,
 };
 pub use view::{Alloc, Arena, Layout, Shape, View};

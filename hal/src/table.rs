@@ -20,6 +20,29 @@ pub enum Rank {
     Tuned,
 }
 
+/// What sums of products are kept in before f32: the bound that outputs are compared within follows
+/// from it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Accumulator {
+    /// f32 or wider.
+    #[default]
+    F32,
+    /// Hopper's FP8 units: 32 products, each cut to 13 fraction bits of the largest one's binade,
+    /// and their sum cut to 13 of its own.
+    Fp8Hopper,
+}
+
+impl Accumulator {
+    /// What it adds to the factor of `Σ|terms|`: each of 32 products loses less than 2^-13 of the
+    /// largest, the sum less than 2^-13 of itself.
+    pub fn gamma(self) -> f64 {
+        match self {
+            Accumulator::F32 => 0.0,
+            Accumulator::Fp8Hopper => 33.0 / 8192.0,
+        }
+    }
+}
+
 /// One kernel. `L` is the backend's launch function type.
 pub struct Row<D: Operator, L: 'static> {
     /// Unique among the rows of the operator.
@@ -33,6 +56,8 @@ pub struct Row<D: Operator, L: 'static> {
     /// Rows of one operator with the same `bits` give the same bytes for every row of data
     /// (tested), so the token count may choose among them.
     pub bits: &'static str,
+    /// What it adds products in.
+    pub accumulator: Accumulator,
     /// Token counts it takes.
     pub tokens: RangeInclusive<u64>,
     /// Whether it takes the descriptor; never sees a token count.
@@ -178,6 +203,7 @@ pub fn candidates<D: Operator, L>(
             rank: row.rank,
             numerics: row.numerics,
             bits: row.bits,
+            accumulator: row.accumulator,
             verdict: verdict.map(|()| (row.needs)(d, &want.limits)),
         })
         .collect()

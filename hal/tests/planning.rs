@@ -2,9 +2,9 @@
 
 use std::{ops::RangeInclusive, sync::Arc};
 use tandem_hal::{
-    Arena, Candidate, Capabilities, Cast, Class, Device, DeviceId, DeviceInfo, Dialect, Enc, Error,
-    Extents, Fingerprint, Layout, Mxfp8Linear, Needs, Numerics, Op, Operator, Proven, Rank, Real,
-    RmsNorm, RmsNormCast, RmsNormCastIo, Row, STEPS, Sym, View, Want, choose,
+    Accumulator, Arena, Candidate, Capabilities, Cast, Class, Device, DeviceId, DeviceInfo,
+    Dialect, Enc, Error, Extents, Fingerprint, Layout, Mxfp8Linear, Needs, Numerics, Op, Operator,
+    Proven, Rank, Real, RmsNorm, RmsNormCast, RmsNormCastIo, Row, STEPS, Sym, View, Want, choose,
     null::{Null, Table},
     verdicts,
 };
@@ -23,6 +23,7 @@ fn row(
         rank,
         numerics: Numerics::RowInvariant,
         bits,
+        accumulator: Accumulator::F32,
         tokens,
         accepts: |_, _| Ok(()),
         needs: |d, at| Needs { workspace_bytes: d.n * at.at(Sym::Tokens) },
@@ -124,6 +125,7 @@ fn a_fused_row_of_other_bits_is_not_row_invariant() {
         rank: Rank::Portable,
         numerics: Numerics::RowInvariant,
         bits,
+        accumulator: Accumulator::F32,
         tokens: 0..=u64::MAX,
         accepts: |_, _| Ok(()),
         needs: |_, _| Needs::default(),
@@ -147,7 +149,14 @@ impl Table for Primitives {
         let fused = matches!(op, Op::RmsNormCast(_));
         let verdict = if fused { Err("none".into()) } else { Ok(Needs { workspace_bytes: 1000 }) };
         let (kernel, bits, rank) = ("portable", "seq", Rank::Portable);
-        vec![Candidate { kernel, rank, numerics: Numerics::RowInvariant, bits, verdict }]
+        vec![Candidate {
+            kernel,
+            rank,
+            numerics: Numerics::RowInvariant,
+            bits,
+            accumulator: Accumulator::F32,
+            verdict,
+        }]
     }
     fn layout(&self, _class: Class, enc: Enc, shape: &[u64]) -> (Layout, u64) {
         (Layout::Plain, View::reserved_bytes(enc, shape))

@@ -1,7 +1,7 @@
 //! An operator's other half.
 
 use crate::{Group, Tensor, TensorMut};
-use tandem_hal::{Extents, Needs, Numerics, Operator, Rank, Result, Row};
+use tandem_hal::{Accumulator, Extents, Needs, Numerics, Operator, Rank, Result, Row};
 
 /// An operator's operands as host tensors.
 pub type Host<'a, D> = <D as Operator>::Io<Tensor<'a>, TensorMut<'a>>;
@@ -34,6 +34,17 @@ pub enum Tolerance {
         /// Largest share of elements more than one unit off.
         share: f64,
     },
+}
+
+impl Tolerance {
+    /// The tolerance of a row that adds products in `accumulator`.
+    #[must_use]
+    pub fn of(self, accumulator: Accumulator) -> Tolerance {
+        match self {
+            Tolerance::Bound { gamma } => Tolerance::Bound { gamma: gamma + accumulator.gamma() },
+            other => other,
+        }
+    }
 }
 
 /// A source of choices for random cases. The test crate's one proptest strategy implements it, so
@@ -99,6 +110,7 @@ pub const fn scalar_row<D: Card>() -> Row<D, Compute<D>> {
         numerics: Numerics::RowInvariant,
         // The reference defines the bits, of primitives and of decompositions alike.
         bits: tandem_hal::STEPS,
+        accumulator: Accumulator::F32,
         tokens: 0..=u64::MAX,
         accepts: |_, _| Ok(()),
         needs: |_, _| Needs { workspace_bytes: 0 },

@@ -113,7 +113,9 @@ impl RowTest {
         };
         let free = self.devices(ranks, None)?;
         let candidates = forced[0].candidates(&case.op, &want);
-        let Some(Candidate { numerics, bits, verdict, .. }) = named(&candidates, self.row) else {
+        let Some(Candidate { numerics, bits, accumulator, verdict, .. }) =
+            named(&candidates, self.row)
+        else {
             let reason = format!("there is no row {}", self.row);
             return Err(Error::Unsupported { op: case.op.id().into(), reason });
         };
@@ -145,6 +147,7 @@ impl RowTest {
             bench: Bench { case, facts: &facts, devices: &forced, numerics: *numerics },
             promise: *numerics,
             bits,
+            accumulator: *accumulator,
             stranger: &stranger,
             free: &free,
             sibling: sibling.as_ref().map(|(name, group)| (*name, &**group)),

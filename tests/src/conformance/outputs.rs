@@ -1,7 +1,7 @@
 //! Comparing what was seen, output by output.
 
 use super::{operator, stage::Seen};
-use tandem_hal::{Dir, Extents, Facts, Op, Operand};
+use tandem_hal::{Accumulator, Dir, Extents, Facts, Op, Operand};
 use tandem_reference::{
     Tolerance,
     compare::{Bias, Expected, judge, same_bytes},
@@ -31,18 +31,19 @@ pub fn same(
     })
 }
 
-/// The first output that the reference's verdict refuses.
+/// The first output that the reference's verdict refuses, of a row with this accumulator.
 pub fn judged(
     op: &Op,
     facts: &Facts,
     extents: &Extents,
+    accumulator: Accumulator,
     got: &[Seen],
     want: &[Vec<Expected>],
 ) -> Option<String> {
     got.iter().zip(want).find_map(|(got, want)| {
         let pairs = got.outs.iter().zip(want);
         outputs(facts).zip(pairs).find_map(|((name, spec), (got, want))| {
-            let tolerance = operator::tolerance(op, name);
+            let tolerance = operator::tolerance(op, name).of(accumulator);
             let verdict = judge(spec.enc, &spec.shape(extents), tolerance, got, want);
             verdict.err().map(|d| format!("{name} {d}"))
         })

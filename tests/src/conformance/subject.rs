@@ -2,7 +2,7 @@
 
 use super::{bench::Bench, case::Data, stage::Seen};
 use std::sync::Arc;
-use tandem_hal::{Device, Numerics};
+use tandem_hal::{Accumulator, Device, Numerics};
 
 /// Devices of one group, one a rank.
 pub type Group = Vec<Arc<dyn Device>>;
@@ -15,6 +15,8 @@ pub struct Subject<'a> {
     pub promise: Numerics,
     /// Its bits.
     pub bits: &'static str,
+    /// What it adds products in.
+    pub accumulator: Accumulator,
     /// A device like it, for memory and streams that are not its own.
     pub stranger: &'a Arc<dyn Device>,
     /// Devices without an override.

@@ -23,7 +23,10 @@ pub fn check(s: &Subject<'_>, findings: &mut Vec<Finding>) -> Result<(Base, Bias
     let want = expected(&case.op, facts, &case.extents, &data)?;
     find(Property::Agrees, outputs::magnitude(&case.op, facts, &want));
     let seen = s.bench.run(&case.extents, &data, &How::default())?;
-    find(Property::Agrees, outputs::judged(&case.op, facts, &case.extents, &seen, &want));
+    find(
+        Property::Agrees,
+        outputs::judged(&case.op, facts, &case.extents, s.accumulator, &seen, &want),
+    );
     find(Property::Guards, outputs::trespass(&seen));
     let bias = outputs::bias(facts, &seen, &want);
 

@@ -35,7 +35,8 @@ pub fn check(s: &Subject<'_>, base: &Base) -> Result<Option<String>> {
     let want = expected(&case.op, facts, &case.extents, &data)?;
     let seen = s.bench.run(&case.extents, &data, &How::default())?;
     let with = |what: String| format!("with NaN in row {row} of {name}: {what}");
-    if let Some(what) = outputs::judged(&case.op, facts, &case.extents, &seen, &want) {
+    if let Some(what) = outputs::judged(&case.op, facts, &case.extents, s.accumulator, &seen, &want)
+    {
         return Ok(Some(with(what)));
     }
     let others: Vec<u64> = (0..case.extents.at(rows)).filter(|r| *r != row).collect();

@@ -30,5 +30,5 @@ pub fn check(s: &Subject<'_>, base: &Base) -> Result<Option<String>> {
         return Ok(outputs::same(facts, &case.extents, &base.seen, &seen, why));
     }
     let want = expected(&case.op, facts, &case.extents, &base.data)?;
-    Ok(outputs::judged(&case.op, facts, &case.extents, &seen, &want))
+    Ok(outputs::judged(&case.op, facts, &case.extents, s.accumulator, &seen, &want))
 }

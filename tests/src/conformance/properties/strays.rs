@@ -19,6 +19,6 @@ pub fn check(s: &Subject<'_>) -> Result<Option<String>> {
     let data = case.data(facts, Fill { strays: true, ..Fill::of_seed(case.seed) });
     let want = expected(&case.op, facts, &case.extents, &data)?;
     let seen = s.bench.run(&case.extents, &data, &How::default())?;
-    let wrong = outputs::judged(&case.op, facts, &case.extents, &seen, &want);
+    let wrong = outputs::judged(&case.op, facts, &case.extents, s.accumulator, &seen, &want);
     Ok(wrong.or_else(|| outputs::trespass(&seen)))
 }
