@@ -1,4 +1,4 @@
-//! The plain kernels compiled for the host.
+//! Kernels compiled for the host.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +14,7 @@ pub(crate) fn compile(sources: &[Source], here: &Path, out: &Path) {
         writeln!(text, "#include {path:?}").expect("strings grow");
     }
     let mut table = String::new();
-    for (i, source) in sources.iter().filter(|source| source.is_plain()).enumerate() {
+    for (i, source) in sources.iter().filter(|source| source.runs_on_host()).enumerate() {
         // Names within a source are its own.
         writeln!(text, "namespace source_{i} {{\n#include {:?}\n}}", source.path)
             .expect("strings grow");
@@ -36,10 +36,14 @@ pub(crate) fn compile(sources: &[Source], here: &Path, out: &Path) {
         // A product and a sum are rounded one after the other, as on the device.
         .flag("-ffp-contract=off")
         .flag("-fno-strict-aliasing")
+        // Tensor maps are passed by value; nothing was compiled by so old a compiler.
+        .flag("-Wno-psabi")
         .warnings(false)
         .include(here.join("emu"))
-        .file(here.join("emu/fibers.cpp"))
-        .file(here.join("emu/entry.cpp"))
+        .files(
+            ["fibers", "copies", "products", "entry"]
+                .map(|part| here.join(format!("emu/{part}.cpp"))),
+        )
         .file(kernels)
         .compile("tandem_emu");
 }

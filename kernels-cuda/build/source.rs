@@ -33,10 +33,10 @@ impl Source {
             .collect()
     }
 
-    /// Whether a host compiler can have it: neither instructions of one architecture, nor probes of them.
+    /// Whether the emulator knows all that it uses: Hopper's instructions are, probes are not.
     #[cfg(feature = "emu")]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.targets().len() == TARGETS.len() && !self.name.starts_with("probe/")
+    pub(crate) fn runs_on_host(&self) -> bool {
+        self.targets().contains(&TARGETS[0]) && !self.name.starts_with("probe/")
     }
 
     /// The kernels in it, by the macro that begins each.

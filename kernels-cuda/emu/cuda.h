@@ -11,7 +11,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __grid_constant__
-// One copy is enough: one block runs at a time.
+// One copy is enough: one block runs at a time. Kernels of clusters have none; they take dynamic shared memory.
 #define __shared__ static
 
 namespace emu {
@@ -22,15 +22,23 @@ struct Dim3 {
 extern Dim3 thread_index, block_index, block_extent, grid_extent;
 
 // All threads of the block that have not ended arrive here.
-void block_barrier();
-// All threads of the warp likewise.
+void block_barrier(const char *file, int line);
+// As above; whether all say so.
+bool block_all(bool mine, const char *file, int line);
+// All threads of the warp.
 void warp_barrier();
-// The word of the lane `step` further on, or one's own past the last lane.
-std::uint64_t shuffle_down(std::uint64_t word, unsigned step);
-// The word of the lane whose number differs in the bits of `mask`.
-std::uint64_t shuffle_xor(std::uint64_t word, unsigned mask);
+// The word of the lane that `from` names, or one's own where there is none.
+std::uint64_t shuffle(std::uint64_t word, unsigned (*from)(unsigned lane, unsigned step), unsigned step);
 // A bit for every lane of the warp that says so.
 unsigned ballot(bool mine);
+
+template <typename T> T shuffled(T value, unsigned (*from)(unsigned lane, unsigned step), unsigned step) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &value, sizeof value);
+    word = shuffle(word, from, step);
+    std::memcpy(&value, &word, sizeof value);
+    return value;
+}
 
 // No thread runs between the reading and the writing.
 template <typename T, typename F> T exchange(T *at, F f) {
@@ -44,22 +52,20 @@ template <typename T, typename F> T exchange(T *at, F f) {
 #define blockIdx emu::block_index
 #define blockDim emu::block_extent
 #define gridDim emu::grid_extent
-#define __syncthreads() emu::block_barrier()
-#define __syncwarp() emu::warp_barrier()
+#define __syncthreads() emu::block_barrier(__FILE__, __LINE__)
 
-template <typename T> T __shfl_down_sync(unsigned, T value, unsigned step) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, &value, sizeof value);
-    word = emu::shuffle_down(word, step);
-    std::memcpy(&value, &word, sizeof value);
-    return value;
+inline int __syncthreads_and(int mine, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return emu::block_all(mine, file, line);
 }
-template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, &value, sizeof value);
-    word = emu::shuffle_xor(word, mask);
-    std::memcpy(&value, &word, sizeof value);
-    return value;
+inline void __syncwarp(unsigned = ~0u) { emu::warp_barrier(); }
+template <typename T> T __shfl_down_sync(unsigned, T value, unsigned step) {
+    return emu::shuffled(value, [](unsigned lane, unsigned step) { return lane + step; }, step);
+}
+template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned step) {
+    return emu::shuffled(value, [](unsigned lane, unsigned step) { return lane ^ step; }, step);
+}
+template <typename T> T __shfl_sync(unsigned, T value, unsigned lane) {
+    return emu::shuffled(value, [](unsigned, unsigned lane) { return lane % 32; }, lane);
 }
 inline unsigned __reduce_max_sync(unsigned lanes, unsigned value) {
     for (unsigned mask = 16; mask > 0; mask /= 2) value = std::max(value, __shfl_xor_sync(lanes, value, mask));

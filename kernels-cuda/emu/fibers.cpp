@@ -1,13 +1,17 @@
-// Runs the threads of a block as fibers: a thread runs until it waits or ends, then another one does, in an order
+// Runs the threads of a cluster as fibers: a thread runs until it waits or ends, then another one does, in an order
 // that the seed draws. Waiting for what never comes is an error, not a hang. A fiber enters its stack by a context
 // once; all later switches are jumps, which cost no system call.
 #include "cuda.h"
 #include "launch.h"
+#include "machine.h"
 
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace emu {
@@ -16,10 +20,25 @@ Dim3 thread_index, block_index, block_extent, grid_extent;
 namespace {
 constexpr std::size_t STACK_BYTES = 128 << 10;
 constexpr unsigned LANES = 32;
+// Behind the dynamic shared memory, to notice writes there.
+constexpr std::size_t BAND = 1024;
+constexpr std::uint8_t POISON = 0xFF, UNTOUCHED = 0xA5;
 
 // Threads that meet.
 struct Meeting {
     unsigned members = 0, arrived = 0, round = 0;
+};
+
+struct Block {
+    Dim3 index;
+    Meeting all;
+    std::vector<Meeting> warps;
+    std::map<unsigned, Meeting> some;
+    std::vector<std::uint8_t> memory;
+    unsigned left = 0;
+    bool refused[2] = {false, false};
+    // Aligned as the hardware's is.
+    std::uint8_t *shared() { return (std::uint8_t *)(((std::uintptr_t)memory.data() + 1023) & ~(std::uintptr_t)1023); }
 };
 
 struct Fiber {
@@ -28,22 +47,47 @@ struct Fiber {
     bool entered = false;
     jmp_buf place;
     Dim3 index;
+    unsigned rank = 0;
     bool ended = false;
-    // What it waits for, and the round in which it came.
+    // What it waits for: the next round of a meeting, or a condition.
     Meeting *at = nullptr;
     unsigned round = 0;
+    std::function<bool()> until;
 };
 
+// When what is asynchronous happens: at any moment, as late as can be, at once.
+enum class Moment { any, late, early };
+
 std::vector<std::unique_ptr<Fiber>> fibers;
-std::vector<Meeting> warps;
-std::vector<std::uint64_t> shuffled;
-Meeting block;
+std::vector<Block> blocks;
+std::vector<std::uint64_t> lane_words;
+Meeting cluster;
+std::vector<std::function<void()>> events;
+std::map<unsigned, std::deque<std::function<void()>>> queues;
+std::size_t dynamic_bytes = 0;
+Moment moment = Moment::any;
+std::uint64_t state = 0;
+std::string failure;
 jmp_buf scheduler;
 Fiber *running = nullptr;
 const Kernel *kernel = nullptr;
 void **arguments = nullptr;
+// Sites come by again and again: whether each is the one left out.
+struct Seen {
+    const char *file;
+    int line;
+    bool out;
+};
+Seen recent[64];
+std::set<std::string> sites;
+std::string planted;
 
-unsigned number() { return thread_index.x + block_extent.x * (thread_index.y + block_extent.y * thread_index.z); }
+unsigned random(unsigned below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(state >> 33) % below;
+}
+
+unsigned threads_of_block() { return block_extent.x * block_extent.y * block_extent.z; }
 
 void pass(Meeting &meeting) {
     meeting.arrived = 0;
@@ -70,9 +114,13 @@ void leave(Meeting &meeting) {
 void body() {
     for (;;) {
         kernel->run(arguments);
+        Block &own = blocks[running->rank];
         running->ended = true;
-        leave(warps[number() / LANES]);
-        leave(block);
+        leave(own.warps[thread_number() / LANES]);
+        leave(own.all);
+        leave(cluster);
+        // Peers that still read find nothing.
+        if (--own.left == 0) std::memset(own.shared(), POISON, dynamic_bytes);
         pause();
     }
 }
@@ -90,91 +138,205 @@ void enter(Fiber &fiber) {
 
 // From the scheduler to a fiber, until that pauses.
 __attribute__((noinline)) void resume(Fiber &fiber) {
-    running = &fiber, thread_index = fiber.index;
+    running = &fiber, thread_index = fiber.index, block_index = blocks[fiber.rank].index;
+    fiber.at = nullptr;
+    if (fiber.until) fiber.until = nullptr;
     if (_setjmp(scheduler)) return;
     if (fiber.entered) _longjmp(fiber.place, 1);
     enter(fiber);
 }
 
-void start(Fiber &fiber, unsigned thread) {
-    fiber.index = {thread % block_extent.x, thread / block_extent.x % block_extent.y, thread / block_extent.x / block_extent.y};
-    fiber.ended = false, fiber.at = nullptr;
+// Whether it may run.
+bool ready(const Fiber &fiber) {
+    if (fiber.ended || (fiber.at && fiber.at->round == fiber.round)) return false;
+    return !fiber.until || fiber.until();
 }
 
-// Whether it may run.
-bool ready(const Fiber &fiber) { return !fiber.ended && (!fiber.at || fiber.at->round != fiber.round); }
-
-bool run_block(unsigned threads, std::uint64_t &random) {
-    warps.assign((threads + LANES - 1) / LANES, Meeting{});
-    shuffled.assign(threads, 0);
-    block = Meeting{threads};
-    for (unsigned i = 0; i < threads; i++) {
-        warps[i / LANES].members++;
-        start(*fibers[i], i);
-    }
-    for (unsigned left = threads; left > 0;) {
-        bool moved = false;
-        random = random * 6364136223846793005u + 1442695040888963407u;
-        unsigned first = (unsigned)(random >> 33) % threads;
-        for (unsigned i = 0; i < threads; i++) {
-            Fiber &fiber = *fibers[(first + i) % threads];
-            if (!ready(fiber)) continue;
-            moved = true, fiber.at = nullptr;
-            resume(fiber);
-            left -= fiber.ended;
-        }
-        if (!moved) return false;
+// One of the things that happen later; whether there was one.
+bool happen() {
+    unsigned all = (unsigned)(events.size() + queues.size());
+    if (all == 0) return false;
+    unsigned pick = random(all);
+    if (pick < events.size()) {
+        auto event = std::move(events[pick]);
+        events.erase(events.begin() + pick);
+        event();
+    } else {
+        auto queue = std::next(queues.begin(), pick - (unsigned)events.size());
+        auto step = std::move(queue->second.front());
+        queue->second.pop_front();
+        if (queue->second.empty()) queues.erase(queue);
+        step();
     }
     return true;
 }
-}  // namespace
 
-void block_barrier() { meet(block); }
-
-void warp_barrier() { meet(warps[number() / LANES]); }
-
-std::uint64_t shuffle_down(std::uint64_t word, unsigned step) {
-    unsigned self = number(), lane = self % LANES;
-    shuffled[self] = word;
-    meet(warps[self / LANES]);
-    std::uint64_t got = lane + step < LANES ? shuffled[self + step] : word;
-    // Nobody writes anew before all have read.
-    meet(warps[self / LANES]);
-    return got;
+void prepare(Dim3 first, unsigned count) {
+    unsigned threads = threads_of_block();
+    blocks.resize(count);
+    lane_words.assign((std::size_t)threads * count * 2, 0);
+    cluster = Meeting{threads * count};
+    events.clear(), queues.clear(), failure.clear();
+    while (fibers.size() < (std::size_t)threads * count) fibers.push_back(std::make_unique<Fiber>());
+    for (unsigned rank = 0; rank < count; rank++) {
+        Block &block = blocks[rank];
+        block.index = {first.x + rank, first.y, first.z};
+        block.all = Meeting{threads};
+        block.warps.assign((threads + LANES - 1) / LANES, Meeting{});
+        block.some.clear();
+        block.refused[0] = block.refused[1] = false;
+        block.left = threads;
+        block.memory.assign(dynamic_bytes + 1024 + BAND, UNTOUCHED);
+        std::memset(block.shared(), POISON, dynamic_bytes);
+        for (unsigned i = 0; i < threads; i++) {
+            block.warps[i / LANES].members++;
+            Fiber &fiber = *fibers[rank * threads + i];
+            fiber.index = {i % block_extent.x, i / block_extent.x % block_extent.y,
+                           i / block_extent.x / block_extent.y};
+            fiber.rank = rank, fiber.ended = false, fiber.at = nullptr, fiber.until = nullptr;
+        }
+    }
+    hopper_begin();
 }
 
-std::uint64_t shuffle_xor(std::uint64_t word, unsigned mask) {
-    unsigned self = number(), other = self ^ mask;
-    shuffled[self] = word;
-    meet(warps[self / LANES]);
-    std::uint64_t got = other < shuffled.size() ? shuffled[other] : word;
-    meet(warps[self / LANES]);
-    return got;
+// Until every thread has ended; false when none can move.
+bool run_threads(unsigned threads) {
+    for (unsigned left = threads; left > 0;) {
+        bool moved = false;
+        unsigned first = random(threads);
+        for (unsigned i = 0; i < threads && failure.empty(); i++) {
+            if (moment == Moment::early) {
+                while (happen()) moved = true;
+            } else if (moment == Moment::any && random(4) == 0) {
+                moved |= happen();
+            }
+            Fiber &fiber = *fibers[(first + i) % threads];
+            if (!ready(fiber)) continue;
+            moved = true;
+            resume(fiber);
+            left -= fiber.ended;
+        }
+        if (!failure.empty()) return false;
+        if (!moved && !happen()) return false;
+    }
+    return true;
+}
+
+// What is wrong at the end of a cluster that ran, or nothing.
+std::string left_behind() {
+    if (!events.empty() || !queues.empty()) return "a copy or product was not waited for";
+    for (Block &block : blocks) {
+        for (std::size_t i = 0; i < BAND / 2; i++) {
+            if (block.shared()[dynamic_bytes + i] != UNTOUCHED) return "wrote behind its shared memory";
+        }
+    }
+    return hopper_end();
+}
+
+Outcome run_cluster(Dim3 first, unsigned count) {
+    prepare(first, count);
+    bool ended = run_threads(threads_of_block() * count);
+    if (ended) failure = left_behind();
+    if (ended && failure.empty()) return Outcome::done;
+    // Those that wait for ever are in the middle of the kernel.
+    fibers.clear();
+    return failure.empty() ? Outcome::stuck : Outcome::failed;
+}
+}  // namespace
+
+unsigned thread_number() {
+    return thread_index.x + block_extent.x * (thread_index.y + block_extent.y * thread_index.z);
+}
+unsigned block_rank() { return running->rank; }
+unsigned cluster_blocks() { return (unsigned)blocks.size(); }
+std::uint8_t *shared_memory(unsigned rank) { return blocks[rank].shared(); }
+std::size_t shared_bytes() { return dynamic_bytes; }
+
+void wait_until(std::function<bool()> condition) {
+    if (condition()) return;
+    running->until = std::move(condition);
+    pause();
+}
+void later(std::function<void()> event) { events.push_back(std::move(event)); }
+void queue_step(unsigned queue, std::function<void()> step) { queues[queue].push_back(std::move(step)); }
+void fail(const std::string &why) {
+    if (failure.empty()) failure = why;
+    wait_until([] { return false; });
+}
+bool left_out(const Site &site) {
+    Seen &seen = recent[site.line % std::size(recent)];
+    if (seen.file != site.file || seen.line != site.line) {
+        const char *name = std::strrchr(site.file, '/');
+        std::string text = std::string(site.what) + " " + (name ? name + 1 : site.file) + ":" + std::to_string(site.line);
+        sites.insert(text);
+        seen = {site.file, site.line, text == planted};
+    }
+    return seen.out;
+}
+
+void block_barrier(const char *file, int line) {
+    if (!left_out({"__syncthreads", file, line})) meet(blocks[running->rank].all);
+}
+bool block_all(bool mine, const char *file, int line) {
+    // Two tallies: one is cleared while threads may still read the other.
+    Block &own = blocks[running->rank];
+    unsigned turn = own.all.round % 2;
+    if (!mine) own.refused[turn] = true;
+    block_barrier(file, line);
+    bool all = !own.refused[turn];
+    block_barrier(file, line);
+    own.refused[turn] = false;
+    return all;
+}
+void warp_barrier() { meet(blocks[running->rank].warps[thread_number() / LANES]); }
+void cluster_barrier() { meet(cluster); }
+void some_barrier(unsigned barrier, unsigned threads) {
+    Meeting &meeting = blocks[running->rank].some[barrier];
+    if (meeting.arrived == 0) meeting.members = threads;
+    if (meeting.members != threads) fail("threads name one barrier for different numbers of threads");
+    meet(meeting);
+}
+
+// Words that the lanes of a warp show each other. Two sets in turn: who is one exchange ahead writes the other one, and
+// nobody is two ahead.
+std::uint64_t *shown(std::uint64_t word) {
+    unsigned self = thread_number(), lane = self % LANES, threads = threads_of_block();
+    Meeting &warp = blocks[running->rank].warps[self / LANES];
+    std::size_t set = (std::size_t)(warp.round % 2) * blocks.size() + running->rank;
+    std::uint64_t *words = &lane_words[set * threads + (self - lane)];
+    words[lane] = word;
+    meet(warp);
+    return words;
+}
+
+std::uint64_t shuffle(std::uint64_t word, unsigned (*from)(unsigned lane, unsigned step), unsigned step) {
+    unsigned source = from(thread_number() % LANES, step);
+    std::uint64_t *words = shown(word);
+    return source < LANES ? words[source] : word;
 }
 
 unsigned ballot(bool mine) {
-    unsigned self = number(), first = self / LANES * LANES, votes = 0;
-    shuffled[self] = mine;
-    meet(warps[self / LANES]);
-    for (unsigned lane = 0; lane < LANES; lane++) {
-        if (first + lane < shuffled.size() && shuffled[first + lane]) votes |= 1u << lane;
-    }
-    meet(warps[self / LANES]);
+    unsigned first = thread_number() / LANES * LANES, threads = threads_of_block(), votes = 0;
+    std::uint64_t *words = shown(mine);
+    for (unsigned lane = 0; lane < LANES && first + lane < threads; lane++) votes |= (words[lane] != 0) << lane;
     return votes;
 }
 
-Outcome launch(const Kernel &which, Dim3 grid, Dim3 extent, void **values, std::uint64_t seed) {
-    unsigned threads = extent.x * extent.y * extent.z;
-    while (fibers.size() < threads) fibers.push_back(std::make_unique<Fiber>());
-    kernel = &which, arguments = values, block_extent = extent, grid_extent = grid;
-    for (unsigned z = 0; z < grid.z; z++) {
-        for (unsigned y = 0; y < grid.y; y++) {
-            for (unsigned x = 0; x < grid.x; x++) {
-                block_index = {x, y, z};
-                if (run_block(threads, seed)) continue;
-                // Those that wait for ever are in the middle of the kernel.
-                fibers.clear();
-                return Outcome::stuck;
+const std::string &message() { return failure; }
+const std::set<std::string> &known_sites() { return sites; }
+void plant(const char *site) {
+    planted = site ? site : "";
+    std::fill(std::begin(recent), std::end(recent), Seen{});
+}
+
+Outcome launch(const Kernel &which, const Shape &shape, void **values, std::uint64_t seed) {
+    kernel = &which, arguments = values, block_extent = shape.extent, grid_extent = shape.grid;
+    dynamic_bytes = shape.shared_bytes, state = seed, moment = (Moment)(seed % 3);
+    for (unsigned z = 0; z < shape.grid.z; z++) {
+        for (unsigned y = 0; y < shape.grid.y; y++) {
+            for (unsigned x = 0; x < shape.grid.x; x += shape.cluster) {
+                Outcome outcome = run_cluster({x, y, z}, shape.cluster);
+                if (outcome != Outcome::done) return outcome;
             }
         }
     }

@@ -1,11 +1,14 @@
 // Kernels by name, and how they are called.
 #pragma once
 #include "cuda.h"
+#include "hopper.h"
 
+#include <set>
+#include <string>
 #include <utility>
 
 namespace emu {
-enum class Outcome : int { done = 0, unknown = 1, sizes = 2, stuck = 3 };
+enum class Outcome : int { done = 0, unknown = 1, sizes = 2, stuck = 3, failed = 4 };
 
 struct Kernel {
     const char *name;
@@ -25,5 +28,17 @@ template <auto F> constexpr Kernel entry(const char *name) {
     return {name, Call<F, decltype(F)>::run, Call<F, decltype(F)>::sizes};
 }
 
-Outcome launch(const Kernel &kernel, Dim3 grid, Dim3 extent, void **values, std::uint64_t seed);
+struct Shape {
+    Dim3 grid, extent;
+    std::size_t shared_bytes;
+    // Blocks of a cluster, along x.
+    unsigned cluster;
+};
+
+Outcome launch(const Kernel &kernel, const Shape &shape, void **values, std::uint64_t seed);
+// What the last launch failed of.
+const std::string &message();
+// Every place that a launch so far came by, and the one to leave out (none for null).
+const std::set<std::string> &known_sites();
+void plant(const char *site);
 }  // namespace emu

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::{
-    driver::{Argument, Module, Queue, Shape, ViewArgument},
+    driver::{Argument, Module, Queue, Shape, TensorMap, Tile, ViewArgument},
     group::{Member, Peers},
     memory::Memory,
     shared::Shared,
@@ -26,6 +26,12 @@ pub(crate) trait Target {
     /// # Errors
     /// What the device says.
     fn launch(&self, kernel: &str, shape: &Shape, arguments: &[Argument<'_>]) -> Result<()>;
+
+    /// Describe a tensor at the address of an operand for the copy engine.
+    ///
+    /// # Errors
+    /// When the engine cannot move it.
+    fn tensor_map(&self, address: u64, tile: &Tile) -> Result<TensorMap>;
 
     /// The group, if it has several ranks.
     fn peers(&self) -> Option<&Peers> {
@@ -85,6 +91,14 @@ impl Launcher<'_> {
         self.launch(kernel, &Shape { programmatic, ..flat }, arguments)
     }
 
+    /// As [`Target::tensor_map`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn tensor_map(&self, address: u64, tile: &Tile) -> Result<TensorMap> {
+        self.target.tensor_map(address, tile)
+    }
+
     /// Launch a kernel of the row's image; nothing for an empty grid.
     ///
     /// # Errors
@@ -119,6 +133,10 @@ impl Target for OnDevice<'_> {
 
     fn peers(&self) -> Option<&Peers> {
         self.shared.member().map(Member::peers)
+    }
+
+    fn tensor_map(&self, address: u64, tile: &Tile) -> Result<TensorMap> {
+        Ok(TensorMap::at(self.shared.context().board().driver(), address, tile)?)
     }
 }
 

@@ -15,7 +15,7 @@ typedef long long i64;
 #define DEVICE __device__ __forceinline__
 #define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name
 #else
-#define DEVICE static inline
+#define DEVICE inline
 #define KERNEL(name, threads) static void name
 #endif
 

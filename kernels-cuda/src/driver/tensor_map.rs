@@ -8,6 +8,10 @@ use cudarc::driver::sys::{
 };
 use std::mem::MaybeUninit;
 
+/// What the emulator knows its own maps by.
+#[cfg(feature = "emu")]
+const EMULATED: u32 = 0x7E57_E57E;
+
 /// A box of a two-dimensional tensor of bytes, as the copy engine moves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
@@ -35,13 +39,21 @@ impl TensorMap {
     ///
     /// # Errors
     /// When it passes the end of `from`, or the engine cannot do it.
-    pub fn new(_driver: Driver, from: &Span, tile: &Tile) -> Result<TensorMap> {
+    pub fn new(driver: Driver, from: &Span, tile: &Tile) -> Result<TensorMap> {
         let last = tile.rows.checked_sub(1).and_then(|r| r.checked_mul(tile.pitch));
         let end = last.and_then(|last| last.checked_add(tile.cols));
         if end.is_none_or(|end| end > from.length() as u64) {
             let why = format!("{tile:?} of {} bytes", from.length());
             return Err(Failure::refused("cuTensorMapEncodeTiled", why));
         }
+        TensorMap::at(driver, from.address(), tile)
+    }
+
+    /// Describes the tensor at an address of an operand that was checked.
+    ///
+    /// # Errors
+    /// When the engine cannot do it.
+    pub(crate) fn at(_driver: Driver, address: u64, tile: &Tile) -> Result<TensorMap> {
         let swizzle = if tile.swizzled {
             Swizzle::CU_TENSOR_MAP_SWIZZLE_128B
         } else {
@@ -57,7 +69,7 @@ impl TensorMap {
                 map.as_mut_ptr(),
                 Data::CU_TENSOR_MAP_DATA_TYPE_UINT8,
                 2,
-                from.address() as *mut _,
+                address as *mut _,
                 extents.as_ptr(),
                 pitches.as_ptr(),
                 sides.as_ptr(),
@@ -71,5 +83,16 @@ impl TensorMap {
         check("cuTensorMapEncodeTiled", code)?;
         // SAFETY: the call above succeeded, so it wrote the map.
         Ok(TensorMap(unsafe { map.assume_init() }))
+    }
+
+    /// The same for the emulator, in its own form.
+    #[cfg(feature = "emu")]
+    pub(crate) fn emulated(address: u64, tile: &Tile) -> TensorMap {
+        let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let mut opaque = [0; 16];
+        opaque[..4].copy_from_slice(&[address, tile.rows, tile.cols, tile.pitch]);
+        opaque[4] = two(tile.box_rows, tile.box_cols);
+        opaque[5] = two(u32::from(tile.swizzled), EMULATED);
+        TensorMap(CUtensorMap { opaque })
     }
 }

@@ -3,12 +3,12 @@
 #![allow(unsafe_code)]
 
 use crate::{
-    driver::{Argument, Shape, ViewArgument},
+    driver::{Argument, Shape, TensorMap, Tile, ViewArgument},
     launcher::{Launcher, Target},
     rows::{self, Rows, proven},
 };
 use std::{
-    ffi::{CString, c_char, c_int, c_void},
+    ffi::{CStr, CString, c_char, c_int, c_void},
     sync::{Mutex, PoisonError},
 };
 use tandem_hal::{DeviceInfo, Dim, Error, Extents, Facts, Numerics, Result, Slot, Want, choose};
@@ -19,11 +19,14 @@ unsafe extern "C" {
         name: *const c_char,
         grid: *const u32,
         extent: *const u32,
+        shared_bytes: u32,
+        cluster: u32,
         values: *mut *mut c_void,
         sizes: *const usize,
         count: usize,
         seed: u64,
     ) -> c_int;
+    fn tandem_emu_message() -> *const c_char;
 }
 
 /// The emulator is one machine: one launch at a time. The number of launches seeds their schedules.
@@ -47,6 +50,12 @@ impl Target for OnHost {
             places.map(|(place, bytes)| (place.cast_mut(), bytes)).unzip();
         let mut launches = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
         *launches += 1;
+        let [cluster, 1, 1] = shape.cluster.unwrap_or([1; 3]) else {
+            return Err(refused(format!("{kernel} has clusters along another axis than x")));
+        };
+        if !shape.grid[0].is_multiple_of(cluster) {
+            return Err(refused(format!("{kernel} has a grid of other than whole clusters")));
+        }
         // SAFETY: arrays have three entries, or as many as there are arguments, whose sizes the emulator
         // compares with the kernel's. The addresses among them are those of tensors that are borrowed for
         // this launch, of the extents that the other arguments tell.
@@ -55,6 +64,8 @@ impl Target for OnHost {
                 name.as_ptr(),
                 shape.grid.as_ptr(),
                 shape.block.as_ptr(),
+                shape.shared_bytes,
+                cluster,
                 values.as_mut_ptr(),
                 sizes.as_ptr(),
                 sizes.len(),
@@ -65,8 +76,17 @@ impl Target for OnHost {
             0 => Ok(()),
             1 => Err(refused(format!("no kernel {kernel}"))),
             2 => Err(refused(format!("{kernel} takes arguments of other sizes than {sizes:?}"))),
-            _ => Err(refused(format!("{kernel} waits for threads that never come"))),
+            3 => Err(refused(format!("{kernel} waits for what never comes"))),
+            _ => {
+                // SAFETY: a string that stays until the next launch, which waits for the lock held here.
+                let why = unsafe { CStr::from_ptr(tandem_emu_message()) };
+                Err(refused(format!("{kernel}: {}", why.to_string_lossy())))
+            }
         }
+    }
+
+    fn tensor_map(&self, address: u64, tile: &Tile) -> Result<TensorMap> {
+        Ok(TensorMap::emulated(address, tile))
     }
 }
 

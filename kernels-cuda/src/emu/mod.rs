@@ -1,9 +1,11 @@
-//! The plain kernels' own sources on the CPU, as a device of its own.
+//! The kernels' own sources on the CPU, as a device of its own.
 //!
-//! Blocks run one after the other, the threads of a block as fibers in an order that a seed draws; barriers and
-//! shuffles are real, and waiting for what never comes is an error. Numbers are the host's, with the roundings
-//! of the source. What it does not know: memory of another kind than the host's (a kernel that writes far
-//! outside its operands ends the process, as a fault ends a context), asynchronous copies and matrix units.
+//! Blocks run one after the other, those of a cluster together; their threads are fibers in an order that a seed draws.
+//! Barriers and shuffles are real, and waiting for what never comes is an error. Copies and matrix products of Hopper
+//! happen at moments of the schedule, as late as can be, at once or at any time; what they are to fill holds NaN until
+//! then. Numbers are the host's, with the roundings of the source, and the matrix units' with the bits of an H200.
+//! What it does not know: memory of another kind than the host's (a kernel that writes far outside its operands ends the
+//! process, as a fault ends a context), and instructions of Blackwell.
 //!
 //! Memory, streams and graphs are the reference's: only the arithmetic of operators that have a row here is
 //! replaced.

@@ -1,0 +1,198 @@
+// Barriers in shared memory, asynchronous copies and clusters.
+#include "hopper.h"
+#include "machine.h"
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace emu {
+namespace {
+constexpr std::uint8_t POISON = 0xFF;
+constexpr std::uint32_t MARK = 0x7E57E57E;
+
+struct Barrier {
+    unsigned arrivals = 0, awaited = 0, phase = 0;
+    std::int64_t bytes = 0;
+    // Whether copies and other blocks see that it is there.
+    bool fenced = false;
+    unsigned owner = 0;
+};
+
+// One thread's copies of 16 bytes: those not committed, then groups.
+struct Copy {
+    std::uint8_t *to;
+    const std::uint8_t *from;
+    bool there, done = false;
+};
+struct Copies {
+    std::vector<std::vector<std::shared_ptr<Copy>>> groups;
+    std::vector<std::shared_ptr<Copy>> open;
+};
+
+std::map<const void *, Barrier> barriers;
+std::map<unsigned, Copies> copies;
+// Units of 16 bytes that `copy_16` filled and whose writer has not fenced since, with the writer.
+std::map<const std::uint8_t *, unsigned> unfenced;
+
+unsigned self() { return block_rank() << 16 | thread_number(); }
+
+void advance(Barrier &barrier) {
+    if (barrier.awaited == 0 && barrier.bytes == 0) barrier.phase ^= 1, barrier.awaited = barrier.arrivals;
+}
+
+Barrier &known(const void *place) {
+    auto found = barriers.find(place);
+    if (found == barriers.end()) fail("a barrier is used before it is initialised");
+    return found->second;
+}
+
+void arrive(Barrier &barrier) {
+    if (barrier.awaited == 0) fail("more threads arrive at a barrier than it is made for");
+    barrier.awaited--;
+    advance(barrier);
+}
+
+// Checks that a copy of so many bytes may go there.
+std::uint8_t *target(void *to, std::size_t bytes, unsigned alignment) {
+    std::uint8_t *start = shared_memory(block_rank()), *place = (std::uint8_t *)to;
+    if (place < start || place + bytes > start + shared_bytes()) fail("a copy leaves the dynamic shared memory");
+    if ((std::size_t)(place - start) % alignment != 0) fail("a copy's target is not aligned");
+    return place;
+}
+
+unsigned swizzled(unsigned offset) { return offset ^ (offset >> 3 & 0x70); }
+}  // namespace
+
+void hopper_begin_copies() {
+    barriers.clear();
+    copies.clear();
+    unfenced.clear();
+}
+
+// Whether a unit that products read was written without a fence since.
+bool is_unfenced(const std::uint8_t *place) { return !unfenced.empty() && unfenced.count(place) != 0; }
+
+unsigned char *dynamic_shared() { return shared_memory(block_rank()); }
+
+void *peer(void *place, unsigned rank) {
+    if (rank >= cluster_blocks()) fail("no such block in the cluster");
+    std::ptrdiff_t offset = (std::uint8_t *)place - shared_memory(block_rank());
+    if (offset < 0 || (std::size_t)offset >= shared_bytes()) fail("only dynamic shared memory is reached from peers");
+    return shared_memory(rank) + offset;
+}
+}  // namespace emu
+
+using namespace emu;
+
+// Offsets into the dynamic part; other places have no address here.
+std::uint32_t shared_address(const void *place) {
+    std::ptrdiff_t offset = (const std::uint8_t *)place - shared_memory(block_rank());
+    if (offset < 0 || (std::size_t)offset >= shared_bytes()) fail("not in dynamic shared memory");
+    return (std::uint32_t)offset;
+}
+
+void barrier_init(unsigned long long *barrier, unsigned arrivals) {
+    barriers[barrier] = Barrier{arrivals, arrivals, 0, 0, false, self()};
+}
+void barrier_init_fence(const char *file, int line) {
+    if (left_out({"barrier_init_fence", file, line})) return;
+    for (auto &[place, barrier] : barriers) {
+        if (barrier.owner == self()) barrier.fenced = true;
+    }
+}
+void barrier_expect(unsigned long long *barrier, unsigned bytes) {
+    Barrier &own = known(barrier);
+    own.bytes += bytes;
+    arrive(own);
+}
+void barrier_arrive(unsigned long long *barrier) { arrive(known(barrier)); }
+void barrier_wait(unsigned long long *barrier, unsigned parity, const char *file, int line) {
+    known(barrier);
+    if (left_out({"barrier_wait", file, line})) return;
+    wait_until([=] { return barriers[barrier].phase != parity; });
+}
+
+void copy_tile(void *to, const TensorMap *map, unsigned long long *barrier, unsigned long long column,
+               unsigned long long row) {
+    TensorMap m = *map;
+    if (m.mark != MARK) fail("not a tensor map");
+    if (column >> 31 || row >> 31) fail("a coordinate passes 31 bits");
+    unsigned bytes = m.box_rows * m.box_columns;
+    std::uint8_t *place = target(to, bytes, m.swizzled ? 1024 : 128);
+    unsigned offset = shared_address(to);
+    std::uint8_t *start = shared_memory(block_rank());
+    if (!known(barrier).fenced) fail("a copy may not see its barrier's initialisation: barrier_init_fence");
+    std::memset(place, POISON, bytes);
+    later([=] {
+        for (unsigned r = 0; r < m.box_rows; r++) {
+            for (unsigned c = 0; c < m.box_columns; c++) {
+                unsigned at = offset + r * m.box_columns + c;
+                bool inside = row + r < m.rows && column + c < m.columns;
+                const std::uint8_t *from = (const std::uint8_t *)m.base + (row + r) * m.pitch + column + c;
+                start[m.swizzled ? swizzled(at) : at] = inside ? *from : 0;
+            }
+        }
+        Barrier &told = barriers[barrier];
+        told.bytes -= bytes;
+        advance(told);
+    });
+}
+
+void copy_bulk(void *to, const void *from, unsigned bytes, unsigned long long *barrier) {
+    if (bytes % 16 != 0 || (std::uintptr_t)from % 16 != 0) fail("a bulk copy takes multiples of 16");
+    std::uint8_t *place = target(to, bytes, 16);
+    if (!known(barrier).fenced) fail("a copy may not see its barrier's initialisation: barrier_init_fence");
+    std::memset(place, POISON, bytes);
+    later([=] {
+        std::memcpy(place, from, bytes);
+        Barrier &told = barriers[barrier];
+        told.bytes -= bytes;
+        advance(told);
+    });
+}
+
+void copy_16(void *to, const void *from, bool there) {
+    if (there && (std::uintptr_t)from % 16 != 0) fail("copy_16 takes addresses that are multiples of 16");
+    std::uint8_t *place = target(to, 16, 16);
+    std::memset(place, POISON, 16);
+    auto copy = std::make_shared<Copy>(Copy{place, (const std::uint8_t *)from, there});
+    copies[self()].open.push_back(copy);
+    unfenced[place] = self();
+    later([=] {
+        if (copy->there) std::memcpy(copy->to, copy->from, 16);
+        else std::memset(copy->to, 0, 16);
+        copy->done = true;
+    });
+}
+void copy_commit() {
+    Copies &own = copies[self()];
+    own.groups.push_back(std::move(own.open));
+    own.open.clear();
+}
+void copy_wait_for(unsigned pending, const char *file, int line) {
+    if (left_out({"copy_wait", file, line})) return;
+    unsigned thread = self();
+    std::size_t groups = copies[thread].groups.size(), needed = groups > pending ? groups - pending : 0;
+    wait_until([=] {
+        for (std::size_t i = 0; i < needed; i++) {
+            for (auto &copy : copies[thread].groups[i]) {
+                if (!copy->done) return false;
+            }
+        }
+        return true;
+    });
+    for (std::size_t i = 0; i < needed; i++) copies[thread].groups[i].clear();
+}
+void async_fence(const char *file, int line) {
+    if (left_out({"async_fence", file, line})) return;
+    std::erase_if(unfenced, [](const auto &unit) { return unit.second == self(); });
+}
+
+unsigned cluster_rank() { return block_rank(); }
+void cluster_sync(const char *file, int line) {
+    if (!left_out({"cluster_sync", file, line})) cluster_barrier();
+}
+void some_sync(unsigned barrier, unsigned threads, const char *file, int line) {
+    if (!left_out({"some_sync", file, line})) some_barrier(barrier, threads);
+}

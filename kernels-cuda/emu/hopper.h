@@ -1,0 +1,72 @@
+// The emulator's meaning of device/hopper.cuh. What is asynchronous on the device is so here: copies and products
+// happen at moments that the schedule picks, what they are to fill holds NaN until then, and only the proper wait
+// orders them. Each wait or fence is a site that a test can leave out.
+#pragma once
+#include "cuda.h"
+
+#define EMU_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+// A box of a two-dimensional tensor of bytes, as the host writes it.
+struct alignas(64) TensorMap {
+    std::uint64_t base, rows, columns, pitch;
+    std::uint32_t box_rows, box_columns, swizzled, mark;
+    std::uint64_t unused[10];
+};
+
+#define DYNAMIC_SHARED(name) unsigned char *name = emu::dynamic_shared()
+
+namespace emu {
+unsigned char *dynamic_shared();
+void cluster_barrier();
+void some_barrier(unsigned barrier, unsigned threads);
+void *peer(void *place, unsigned rank);
+enum class Format { e4m3, bf16, f16 };
+void product(Format format, float *d, unsigned count, const std::uint32_t *registers, std::uint64_t a, std::uint64_t b,
+             bool add);
+void products_wait(unsigned pending);
+}  // namespace emu
+
+std::uint32_t shared_address(const void *place);
+void barrier_init(unsigned long long *barrier, unsigned arrivals);
+void barrier_init_fence(EMU_SITE);
+void barrier_expect(unsigned long long *barrier, unsigned bytes);
+void barrier_arrive(unsigned long long *barrier);
+void barrier_wait(unsigned long long *barrier, unsigned parity, EMU_SITE);
+void copy_tile(void *to, const TensorMap *map, unsigned long long *barrier, unsigned long long column,
+               unsigned long long row);
+void copy_bulk(void *to, const void *from, unsigned bytes, unsigned long long *barrier);
+void copy_16(void *to, const void *from, bool there);
+void copy_commit();
+void copy_wait_for(unsigned pending, const char *file, int line);
+template <int PENDING> void copy_wait(EMU_SITE) { copy_wait_for(PENDING, file, line); }
+void async_fence(EMU_SITE);
+unsigned cluster_rank();
+void cluster_sync(EMU_SITE);
+template <typename T> T *peer_shared(T *place, unsigned rank) { return (T *)emu::peer((void *)place, rank); }
+void some_sync(unsigned barrier, unsigned threads, EMU_SITE);
+template <int REGISTERS> void more_registers() {}
+template <int REGISTERS> void fewer_registers() {}
+inline void wait_for_previous() {}
+inline void let_next_begin() {}
+
+unsigned long long operand_128(const void *place);
+void mma_fence(EMU_SITE);
+void mma_commit();
+void mma_wait_for(unsigned pending, const char *file, int line);
+template <int PENDING> void mma_wait(EMU_SITE) { mma_wait_for(PENDING, file, line); }
+template <int COUNT> void mma_hold(float (&)[COUNT]) {}
+
+#define EMU_PRODUCT(NAME, FORMAT, ADD)                                                                                \
+    template <int COUNT> void NAME(float (&d)[COUNT], unsigned long long a, unsigned long long b) {                   \
+        emu::product(emu::Format::FORMAT, d, COUNT, nullptr, a, b, ADD);                                              \
+    }                                                                                                                 \
+    template <int COUNT> void NAME(float (&d)[COUNT], const unsigned (&a)[4], unsigned long long b) {                 \
+        emu::product(emu::Format::FORMAT, d, COUNT, a, 0, b, ADD);                                                    \
+    }
+EMU_PRODUCT(mma_e4m3, e4m3, false)
+EMU_PRODUCT(mma_e4m3_add, e4m3, true)
+EMU_PRODUCT(mma_bf16, bf16, false)
+EMU_PRODUCT(mma_bf16_add, bf16, true)
+EMU_PRODUCT(mma_f16, f16, false)
+EMU_PRODUCT(mma_f16_add, f16, true)
+#undef EMU_PRODUCT

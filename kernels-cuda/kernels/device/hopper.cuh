@@ -1,0 +1,198 @@
+// What Hopper kernels use beyond the plain language, each behind a name: barriers in shared memory, asynchronous
+// copies, matrix products of warpgroups, clusters. Under the emulator the same names have its meaning (emu/hopper.h).
+#pragma once
+#include "number.cuh"
+
+#ifndef __CUDACC__
+#include <hopper.h>
+#else
+
+// A tensor map, made by the host.
+struct alignas(64) TensorMap {
+    u64 words[16];
+};
+
+// The launch's dynamic shared memory.
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(1024) u8 name[]
+
+DEVICE u32 shared_address(const void *place) { return (u32)__cvta_generic_to_shared(place); }
+
+// Barriers. One phase ends when as many threads have arrived as it was made for and all bytes it expects are there;
+// phases count 0, 1, 0, …
+DEVICE void barrier_init(u64 *barrier, u32 arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+// After the initialisation, by the thread that did it, before copies and other blocks see it.
+DEVICE void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+// Arrives, and expects so many bytes more.
+DEVICE void barrier_expect(u64 *barrier, u32 bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+                 : "memory");
+}
+DEVICE void barrier_arrive(u64 *barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+// Until the phase of this parity has ended.
+DEVICE void barrier_wait(u64 *barrier, u32 parity) {
+    asm volatile(
+        "{\n.reg .pred done;\nAGAIN: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN;\n}" ::
+            "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+}
+
+// A box of a two-dimensional tensor, from this column and row on, to shared memory; what lies outside the tensor is
+// zeros. Tells `barrier` the bytes of the box.
+DEVICE void copy_tile(void *to, const TensorMap *map, u64 *barrier, u64 column, u64 row) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::
+            "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"((i32)column), "r"((i32)row)
+        : "memory");
+}
+// `bytes`, a multiple of 16, between addresses that are.
+DEVICE void copy_bulk(void *to, const void *from, u32 bytes, u64 *barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(to)),
+                 "l"(from), "r"(bytes), "r"(shared_address(barrier))
+                 : "memory");
+}
+// 16 bytes by one thread, zeros unless they are `there`; both addresses are multiples of 16.
+DEVICE void copy_16(void *to, const void *from, bool there) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+                 "r"(there ? 16 : 0)
+                 : "memory");
+}
+DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Until at most PENDING of this thread's groups are not done.
+template <int PENDING> DEVICE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
+// Between this thread's own writes to shared memory (`copy_16` among them) and their reading by matrix products and
+// bulk copies.
+DEVICE void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Clusters.
+DEVICE u32 cluster_rank() {
+    u32 rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+// All threads of all blocks of the cluster; what was written before is seen after.
+DEVICE void cluster_sync() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// The same place in the shared memory of another block of the cluster.
+template <typename T> DEVICE T *peer_shared(T *place, u32 rank) {
+    u64 peer;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(peer) : "l"((u64)place), "r"(rank));
+    return (T *)peer;
+}
+
+// `threads` of a block, those that name the same barrier; 0 is that of all threads.
+DEVICE void some_sync(u32 barrier, u32 threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+// Registers of a warpgroup: as many as this from here on.
+template <int REGISTERS> DEVICE void more_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+template <int REGISTERS> DEVICE void fewer_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+// Under programmatic launches: until the launch before has ended, and that the next may begin.
+DEVICE void wait_for_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+DEVICE void let_next_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+// Matrix products of a warpgroup: d[64, N] = a[64, K] b[N, K]^T, added to d by the forms that say so. Thread t holds, for each 8
+// columns j, d[4 j + 2 h + i] = row 16 (t / 32) + t % 32 / 4 + 8 h, column 8 j + t % 4 * 2 + i. Operands in shared
+// memory are tiles of 128-byte rows, swizzled, that start at multiples of 1024: `operand_128` of the tile plus the byte
+// within the row. `a` in registers is the fragment of the same rows: of 16-bit elements, a[2 k + h] holds columns
+// 8 k + t % 4 * 2 and the next; of 8-bit ones, 16 k + t % 4 * 4 and the next three.
+DEVICE u64 operand_128(const void *place) {
+    return (u64)((shared_address(place) & 0x3FFFF) >> 4) | 1ull << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62;
+}
+// Before the first product, and before products whose registers were written otherwise since.
+DEVICE void mma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+DEVICE void mma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Until at most PENDING committed groups are not done.
+template <int PENDING> DEVICE void mma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+// The accumulators are not read, written or moved across this point.
+template <int COUNT> DEVICE void mma_hold(float (&d)[COUNT]) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+#define D4 "%0,%1,%2,%3"
+#define D8 D4 ",%4,%5,%6,%7"
+#define D16 D8 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define D32 D16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define D64                                                                                                           \
+    D32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,"     \
+        "%58,%59,%60,%61,%62,%63"
+#define D96                                                                                                           \
+    D64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,"     \
+        "%90,%91,%92,%93,%94,%95"
+#define D128                                                                                                          \
+    D96 ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,"  \
+        "%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define INOUT4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define OUT4(i) "=f"(d[i]), "=f"(d[i + 1]), "=f"(d[i + 2]), "=f"(d[i + 3])
+#define R4(K, i) K##4(i)
+#define R8(K, i) R4(K, i), R4(K, i + 4)
+#define R16(K, i) R8(K, i), R8(K, i + 8)
+#define R32(K, i) R16(K, i), R16(K, i + 16)
+#define R64(K, i) R32(K, i), R32(K, i + 32)
+#define R96(K, i) R64(K, i), R32(K, i + 64)
+#define R128(K, i) R64(K, i), R64(K, i + 64)
+
+// The forms of a product, with `a` in shared memory or registers, added to d or not: its name, columns, accumulators,
+// depth and types, what the instruction says behind its scales for each place of `a`, and the numbers of the operands
+// behind the accumulators.
+#define MMA(NAME, N, COUNT, TYPES, FROM_SHARED, FROM_REGISTERS, P0, P1, P2, P3, P4)                               \
+    MMA_FORM(NAME##_add, INOUT, "1", N, COUNT, TYPES, FROM_SHARED, FROM_REGISTERS, P0, P1, P2, P3, P4)                \
+    MMA_FORM(NAME, OUT, "0", N, COUNT, TYPES, FROM_SHARED, FROM_REGISTERS, P0, P1, P2, P3, P4)
+#define MMA_FORM(NAME, KIND, ADD, N, COUNT, TYPES, FROM_SHARED, FROM_REGISTERS, P0, P1, P2, P3, P4)                   \
+    DEVICE void NAME(float (&d)[COUNT], u64 a, u64 b) {                                                               \
+        asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " ADD ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N TYPES   \
+                     " {" D##COUNT "}, " P0 ", " P1 ", add, 1, 1" FROM_SHARED ";\n}"                                  \
+                     : R##COUNT(KIND, 0)                                                                              \
+                     : "l"(a), "l"(b));                                                                               \
+    }                                                                                                                 \
+    DEVICE void NAME(float (&d)[COUNT], const u32 (&a)[4], u64 b) {                                                   \
+        asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " ADD ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N TYPES   \
+                     " {" D##COUNT "}, {" P0 "," P1 "," P2 "," P3 "}, " P4 ", add, 1, 1" FROM_REGISTERS ";\n}"        \
+                     : R##COUNT(KIND, 0)                                                                              \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                           \
+    }
+#define MMA_ALL(N, COUNT, ...)                                                                                        \
+    MMA(mma_e4m3, N, COUNT, "k32.f32.e4m3.e4m3", "", "", __VA_ARGS__)                                                 \
+    MMA(mma_bf16, N, COUNT, "k16.f32.bf16.bf16", ", 0, 0", ", 0", __VA_ARGS__)                                        \
+    MMA(mma_f16, N, COUNT, "k16.f32.f16.f16", ", 0, 0", ", 0", __VA_ARGS__)
+
+MMA_ALL(8, 4, "%4", "%5", "%6", "%7", "%8")
+MMA_ALL(16, 8, "%8", "%9", "%10", "%11", "%12")
+MMA_ALL(32, 16, "%16", "%17", "%18", "%19", "%20")
+MMA_ALL(64, 32, "%32", "%33", "%34", "%35", "%36")
+MMA_ALL(128, 64, "%64", "%65", "%66", "%67", "%68")
+MMA_ALL(192, 96, "%96", "%97", "%98", "%99", "%100")
+MMA_ALL(256, 128, "%128", "%129", "%130", "%131", "%132")
+
+#undef D4
+#undef D8
+#undef D16
+#undef D32
+#undef D64
+#undef D96
+#undef D128
+#undef INOUT4
+#undef OUT4
+#undef R4
+#undef R8
+#undef R16
+#undef R32
+#undef R64
+#undef R96
+#undef R128
+#undef MMA
+#undef MMA_FORM
+#undef MMA_ALL
+#endif
