@@ -2,8 +2,8 @@
 
 use crate::{driver::ViewArgument, image, launcher::Launcher, proof::Claim};
 use tandem_hal::{
-    Candidate, DeviceInfo, Dir, Error, Extents, IoSet, Needs, Numerics, Op, Operator, Rank, Result,
-    Row, STEPS, Slot, Want, candidates, dispatch,
+    Accumulator, Candidate, DeviceInfo, Dir, Error, Extents, IoSet, Needs, Numerics, Op, Operator,
+    Rank, Result, Row, STEPS, Slot, Want, candidates, dispatch,
 };
 
 /// Targets that every portable kernel is compiled for.
@@ -91,6 +91,7 @@ const fn plain<D: Operator>(
         rank: Rank::Portable,
         numerics: Numerics::RowInvariant,
         bits,
+        accumulator: Accumulator::F32,
         tokens: 0..=u64::MAX,
         accepts,
         needs,
