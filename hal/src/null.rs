@@ -134,11 +134,15 @@ impl Device for Null {
         if self.table.is_none() {
             return Ok(kernel(None, Needs::default()));
         }
-        let first =
-            self.candidates(op, want).into_iter().find_map(|c| Some((c.clone(), c.verdict.ok()?)));
+        let candidates = self.candidates(op, want).into_iter();
+        let accepted: Vec<_> =
+            candidates.filter_map(|c| Some((c.kernel, c.bits, c.verdict.ok()?))).collect();
         let reason = || Error::Unsupported { op: op.id().into(), reason: "no row".into() };
-        let (candidate, needs) = first.ok_or_else(reason)?;
-        Ok(kernel(Some((candidate.kernel, candidate.bits)), needs))
+        let (name, bits, _) = *accepted.first().ok_or_else(reason)?;
+        // A ladder is of rows with equal bits, and any of them may run.
+        let ladder = accepted.iter().filter(|(_, b, _)| *b == bits);
+        let workspace_bytes = ladder.map(|(.., needs)| needs.workspace_bytes).max().unwrap_or(0);
+        Ok(kernel(Some((name, bits)), Needs { workspace_bytes }))
     }
     fn layout(&self, class: Class, enc: Enc, shape: &[u64]) -> (Layout, u64) {
         match &self.table {

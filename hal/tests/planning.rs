@@ -191,6 +191,33 @@ fn a_missing_fused_row_runs_as_its_steps() {
     assert_eq!(counted.cost.read_bytes, steps.iter().map(|c| c.read_bytes).sum::<u64>());
 }
 
+/// Two rows of one ladder and another, by name, bits and need.
+struct Ladders;
+
+impl Table for Ladders {
+    fn candidates(&self, _op: &Op, _want: &Want) -> Vec<Candidate> {
+        let row = |(kernel, bits, workspace_bytes)| Candidate {
+            kernel,
+            rank: Rank::Tuned,
+            numerics: Numerics::RowInvariant,
+            bits,
+            accumulator: Accumulator::F32,
+            verdict: Ok(Needs { workspace_bytes }),
+        };
+        [("narrow", "k32", 10), ("wide", "k32", 700), ("plain", "seq", 9000)].map(row).into()
+    }
+    fn layout(&self, _class: Class, enc: Enc, shape: &[u64]) -> (Layout, u64) {
+        (Layout::Plain, View::reserved_bytes(enc, shape))
+    }
+}
+
+#[test]
+fn a_pretended_plan_has_room_for_every_row_of_its_ladder() {
+    let device: Arc<dyn Device> = Arc::new(Null::new(info(), Some(Arc::new(Ladders))));
+    let plan = device.plan(LINEAR, &want(1)).expect("a row");
+    assert_eq!((plan.bits(), plan.workspace_bytes()), ("k32", 700));
+}
+
 #[test]
 fn without_a_table_needs_are_unknown_and_counted_as_such() {
     let null = Null::new(info(), None);
