@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::command::{output, run};
 use crate::workspace::{make_folder, root, write};
-use build::{Build, Executable};
+use build::{Build, Executable, RELEASE, TEST, build};
 
 /// What can be carried: a name for the command line and for `run.sh`.
 struct Part {
@@ -26,15 +26,11 @@ const PARTS: &[Part] = &[
         name: "tests",
         builds: &[
             Build {
-                arguments: &["test", "--no-run", "-p", "tandem-cuda"],
-                kind: "--test",
+                command: TEST,
+                package: "tandem-cuda",
                 targets: &["device", "launch", "group", "fault"],
             },
-            Build {
-                arguments: &["test", "--no-run", "-p", "tandem-tests"],
-                kind: "--test",
-                targets: &["conformance"],
-            },
+            Build { command: TEST, package: "tandem-tests", targets: &["conformance"] },
         ],
         folder: None,
         steps: &[
@@ -47,21 +43,13 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "product",
-        builds: &[Build {
-            arguments: &["build", "--release", "-p", "tandem-cli"],
-            kind: "--bin",
-            targets: &["tandem"],
-        }],
+        builds: &[Build { command: RELEASE, package: "tandem-cli", targets: &["tandem"] }],
         folder: Some(("tests/goldens", "goldens")),
         steps: &["./tandem doctor", "./tandem verify --goldens goldens --device cuda:0"],
     },
     Part {
         name: "benches",
-        builds: &[Build {
-            arguments: &["build", "--release", "-p", "tandem-benches"],
-            kind: "--bin",
-            targets: &["board"],
-        }],
+        builds: &[Build { command: RELEASE, package: "tandem-benches", targets: &["board"] }],
         folder: None,
         steps: &["./board --device cuda --json board.json"],
     },
@@ -84,8 +72,13 @@ pub(crate) fn carry(folder: &str, names: &[&str]) -> Result<String, String> {
         PARTS.iter().filter(|part| names.is_empty() || names.contains(&part.name)).collect();
     let commit = commit()?;
     let mut executables = vec![];
-    for build in parts.iter().flat_map(|part| part.builds) {
-        executables.extend(build.run(commit.as_deref().map(|id| (COMMIT, id)))?);
+    let variable = commit.as_deref().map(|id| (COMMIT, id));
+    for command in [TEST, RELEASE] {
+        let builds = parts.iter().flat_map(|part| part.builds);
+        let builds: Vec<&Build> = builds.filter(|build| build.command == command).collect();
+        if !builds.is_empty() {
+            executables.extend(build(command, &builds, variable)?);
+        }
     }
     if self::commit()? != commit {
         return Err("the working tree changed while it was built; start again".into());

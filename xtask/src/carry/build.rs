@@ -16,33 +16,43 @@ pub(super) struct Executable {
     pub(super) path: PathBuf,
 }
 
-/// One call of cargo.
+/// How cargo is called, and how it is told of a target.
+pub(super) type Call = (&'static [&'static str], &'static str);
+
+/// Tests, as they run here.
+pub(super) const TEST: Call = (&["test", "--no-run"], "--test");
+/// What is shipped or timed.
+pub(super) const RELEASE: Call = (&["build", "--release"], "--bin");
+
+/// Executables of one package.
 pub(super) struct Build {
-    pub(super) arguments: &'static [&'static str],
-    /// How cargo is told of a target: `--test` or `--bin`.
-    pub(super) kind: &'static str,
+    pub(super) command: Call,
+    pub(super) package: &'static str,
     pub(super) targets: &'static [&'static str],
 }
 
-impl Build {
-    /// Builds with a variable set; cargo's own messages go to the terminal.
-    ///
-    /// # Errors
-    /// When it fails, or when it makes another set of executables than those wanted.
-    pub(super) fn run(&self, variable: Option<(&str, &str)>) -> Result<Vec<Executable>, String> {
-        let Build { arguments, kind, targets } = *self;
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command.current_dir(root()).args(arguments);
-        command.args(targets.iter().flat_map(|target| [kind, target]));
-        command.args(["--locked", "--message-format", "json-render-diagnostics"]);
-        command.envs(variable).stderr(Stdio::inherit());
-        let output =
-            command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("{command:?} failed with {}", output.status));
-        }
-        executables(&String::from_utf8_lossy(&output.stdout), targets)
+/// Builds by one call, so that what packages share is built once, with a variable set; cargo's own
+/// messages go to the terminal.
+///
+/// # Errors
+/// When it fails, or when it makes another set of executables than those wanted.
+pub(super) fn build(
+    (arguments, kind): Call,
+    builds: &[&Build],
+    variable: Option<(&str, &str)>,
+) -> Result<Vec<Executable>, String> {
+    let targets: Vec<_> = builds.iter().flat_map(|build| build.targets).copied().collect();
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(arguments);
+    command.args(builds.iter().flat_map(|build| ["-p", build.package]));
+    command.args(targets.iter().flat_map(|target| [kind, target]));
+    command.args(["--locked", "--message-format", "json-render-diagnostics"]);
+    command.envs(variable).stderr(Stdio::inherit());
+    let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{command:?} failed with {}", output.status));
     }
+    executables(&String::from_utf8_lossy(&output.stdout), &targets)
 }
 
 /// The executables wanted among those of cargo's messages.
@@ -75,9 +85,8 @@ mod tests {
 
     #[test]
     fn a_build_that_fails_is_an_error() {
-        let build =
-            Build { arguments: &["build", "-p", "no-such-crate"], kind: "--bin", targets: &["x"] };
-        let error = build.run(None).expect_err("no crate");
+        let build = Build { command: RELEASE, package: "no-such-crate", targets: &["x"] };
+        let error = super::build(RELEASE, &[&build], None).expect_err("no crate");
         assert!(error.contains("no-such-crate"), "{error}");
     }
 }
