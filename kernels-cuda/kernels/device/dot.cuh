@@ -36,8 +36,11 @@ DEVICE Dots<1, COUNT> pair_dots(const Left &left, const Right &right, u64 width)
 // group; all lanes of a warp call it.
 template <int ROWS, int COLUMNS, typename Left, typename Right>
 DEVICE Dots<ROWS, COLUMNS> dots(const Left &left, const Right &right, u64 width) {
+    // Chunks that are loaded ahead, where registers allow for more.
+    constexpr int AHEAD = COLUMNS == 1 ? 2 : 1;
     Dots<ROWS, COLUMNS> sums = {};
     u32 lanes = dot_lanes(width);
+#pragma unroll AHEAD
     for (u64 at = threadIdx.x % lanes * CHUNK; at < width; at += lanes * CHUNK) {
         Chunk w[COLUMNS];
 #pragma unroll

@@ -57,6 +57,15 @@ DEVICE bool is_finite(float x) { return magnitude_of(x) < INFINITE; }
 // A result: rounded once from f64, any NaN to the one quiet NaN.
 DEVICE float f32_result(double x) { return x == x ? (float)x : float_of(NAN_BITS); }
 
+// Correctly rounded reciprocal of the square root.
+DEVICE float root_reciprocal(float x) {
+#ifdef __CUDACC__
+    return __frsqrt_rn(x);
+#else
+    return (float)(1.0 / __builtin_sqrt((double)x));
+#endif
+}
+
 // Correctly rounded quotient. The compiler may not turn it into a product with a reciprocal.
 DEVICE float quotient(float x, float y) {
 #ifdef __CUDACC__

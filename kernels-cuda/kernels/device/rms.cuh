@@ -13,7 +13,7 @@ DEVICE double in_f32_range(double x) {
 // `1 / sqrt(mean + eps)` of a sum of squares.
 DEVICE float rstd_of(double squares, u64 width, float eps) {
     float mean = (float)(in_f32_range(squares) / (double)width);
-    return (float)(1.0 / sqrt((double)(mean + eps)));
+    return root_reciprocal(mean + eps);
 }
 
 // `1 / sqrt(mean(x^2) + eps)` of the row of `value(i)`; `scratch` as of block_sum.

@@ -2,6 +2,7 @@
 // the products of a few coefficients at once, its lanes in turn the columns, in f64; then a thread has a coefficient.
 #include "../device/dot.cuh"
 #include "../device/rms.cuh"
+#include "../device/split.cuh"
 
 constexpr int THREADS = 256;
 // Streams at most, as the host has it.
@@ -59,22 +60,22 @@ KERNEL(mhc_mixes__portable, THREADS)(View streams, View projection, View base, V
                                      u64 count, u64 width, u64 iterations, float eps, float norm_eps, u64 tokens) {
     begin();
     __shared__ double mixes[(2 + STREAMS) * STREAMS], spare[STREAMS * STREAMS];
-    u64 coefficients = (2 + count) * count, own = threadIdx.x;
+    u64 coefficients = (2 + count) * count, chunks = (width + CHUNK - 1) / CHUNK, own = threadIdx.x;
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {
         for (u64 first = warp * COLUMNS; first < coefficients; first += THREADS / 32 * COLUMNS) {
             // Every warp has the squares, too.
             double sums[COLUMNS] = {}, squares = 0;
-            for (u64 s = 0; s < count; s++) {
-                for (u64 at = lane * CHUNK; at < width; at += 32 * CHUNK) {
-                    Chunk x = chunk(Plain<u16>{streams}, token * count + s, at, width);
-                    squares = add_products(x, x, squares);
+#pragma unroll 2
+            for (u64 i = lane; i < count * chunks; i += 32) {
+                auto [s, at] = split(i, chunks);
+                Chunk x = chunk(Plain<u16>{streams}, token * count + s, at * CHUNK, width);
+                squares = add_products(x, x, squares);
 #pragma unroll
-                    for (int j = 0; j < COLUMNS; j++) {
-                        u64 row = first + j < coefficients ? first + j : coefficients - 1;
-                        Chunk w = chunk(Plain<float>{projection}, row, s * width + at, (s + 1) * width);
-                        sums[j] = add_products(x, w, sums[j]);
-                    }
+                for (int j = 0; j < COLUMNS; j++) {
+                    u64 row = first + j < coefficients ? first + j : coefficients - 1;
+                    Chunk w = chunk(Plain<float>{projection}, row, s * width + at * CHUNK, (s + 1) * width);
+                    sums[j] = add_products(x, w, sums[j]);
                 }
             }
             double rstd = rstd_of(lanes_sum(squares, 32), count * width, norm_eps), product = 0;
