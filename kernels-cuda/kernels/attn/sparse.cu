@@ -5,6 +5,8 @@
 #include "../device/entry.cuh"
 #include "../device/split.cuh"
 
+// Of a block that scores: few, as a row has few entries for a board.
+constexpr int SCORING_THREADS = 64;
 constexpr int THREADS = 256, WARPS = THREADS / 32;
 // Heads at a time.
 constexpr int HEADS = 4;
@@ -36,14 +38,14 @@ DEVICE const u8 *listed_at(const Lists &lists, u64 i) {
 DEVICE const i32 *list_of(const View &at, u64 token) { return at.codes ? row_of<const i32>(at, token) : nullptr; }
 
 // `scores` has `window_count + selected_count` for each head of each row; those of entries outside are of no use.
-KERNEL(attn_sparse__portable_scores, THREADS)(View q, View window, View window_at, View selected, View selected_at,
+KERNEL(attn_sparse__portable_scores, SCORING_THREADS)(View q, View window, View window_at, View selected, View selected_at,
                                               const __grid_constant__ Entry window_entry,
                                               const __grid_constant__ Entry selected_entry, View scores, u64 heads,
                                               u64 head_dim, u64 window_count, u64 selected_count, float scale,
                                               u64 first_token, u64 tokens) {
     begin();
     u64 count = window_count + selected_count;
-    u32 lanes = dot_lanes(head_dim), each = THREADS / lanes;
+    u32 lanes = dot_lanes(head_dim), each = SCORING_THREADS / lanes;
     for (u64 first = (u64)blockIdx.x * each; first < tokens * count; first += (u64)gridDim.x * each) {
         u64 item = first + threadIdx.x / lanes;
         bool there = item < tokens * count;
@@ -74,10 +76,13 @@ KERNEL(attn_sparse__portable_scores, THREADS)(View q, View window, View window_a
 DEVICE float largest_of(const Lists &lists, const float *scores, u64 count, bool &any) {
     float largest = float_of(0xFF800000u);
     bool found = false;
+#pragma unroll 4
     for (u64 i = threadIdx.x % 32; i < count; i += 32) {
+        // Scores are there for what is not listed, too.
+        float score = scores[i];
         bool listed = listed_at(lists, i) != nullptr;
         found = found || listed;
-        largest = listed && scores[i] > largest ? scores[i] : largest;
+        largest = listed && score > largest ? score : largest;
     }
     any = __ballot_sync(ALL_LANES, found) != 0;
     return warp_max(largest);

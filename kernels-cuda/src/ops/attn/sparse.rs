@@ -6,8 +6,8 @@ use crate::ops::{
 };
 use tandem_hal::{DeviceInfo, Extents, Needs, SparseAttention};
 
-/// Threads of a block, as the kernels' source has it.
-const THREADS: u32 = 256;
+/// Threads of a block that scores and of one that weighs, as the kernels' source has them.
+const THREADS: [u32; 2] = [64, 256];
 /// Dims of a slice of values, as there.
 const SLICE: u64 = 32;
 /// Scratch at most, but for one row of data; more rows go piece by piece.
@@ -45,7 +45,7 @@ fn run(d: &SparseAttention, io: &Arguments<SparseAttention>, on: &Launcher<'_>) 
     let lists = [io.window, io.window_at, io.selected, io.selected_at].map(View);
     let (scores, count) = (View(on.workspace), d.window_count + d.selected_count);
     let sizes = [d.heads, d.head_dim, d.window_count, d.selected_count].map(U64);
-    let per_block = u64::from(THREADS) / dot_lanes(d.head_dim);
+    let per_block = u64::from(THREADS[0]) / dot_lanes(d.head_dim);
     let step = piece(d, tokens).max(1);
     for first in (0..tokens).step_by(step as usize) {
         let rows = step.min(tokens - first);
@@ -53,11 +53,11 @@ fn run(d: &SparseAttention, io: &Arguments<SparseAttention>, on: &Launcher<'_>) 
         let caches = [window, selected, scores];
         let scoring = [&[View(io.q)], &lists[..], &caches, &sizes, &scale, &piece].concat();
         let blocks = (rows * count).div_ceil(per_block);
-        on.rows("attn_sparse__portable_scores", blocks, THREADS, &scoring)?;
+        on.rows("attn_sparse__portable_scores", blocks, THREADS[0], &scoring)?;
         let outputs = [io.sink, io.y, io.lse].map(View);
         let weighing = [&lists[..], &outputs, &caches, &sizes, &piece].concat();
         let blocks = rows * d.heads * d.head_dim.div_ceil(SLICE);
-        on.rows("attn_sparse__portable_values", blocks, THREADS, &weighing)?;
+        on.rows("attn_sparse__portable_values", blocks, THREADS[1], &weighing)?;
     }
     Ok(())
 }
