@@ -12,3 +12,4 @@ mod route;
 mod route_grouped;
 mod route_hash;
 mod swiglu;
+mod tiles;
