@@ -47,7 +47,10 @@ struct Fiber {
     bool entered = false;
     jmp_buf place;
     Dim3 index;
-    unsigned rank = 0;
+    // Its numbers in the block and of the block in the cluster; its warp, and what lanes of that show each other.
+    unsigned number = 0, rank = 0;
+    Meeting *warp = nullptr;
+    std::uint64_t *shown[2] = {};
     bool ended = false;
     // What it waits for: the next round of a meeting, or a condition.
     Meeting *at = nullptr;
@@ -116,7 +119,7 @@ void body() {
         kernel->run(arguments);
         Block &own = blocks[running->rank];
         running->ended = true;
-        leave(own.warps[thread_number() / LANES]);
+        leave(*running->warp);
         leave(own.all);
         leave(cluster);
         // Peers that still read find nothing.
@@ -193,7 +196,11 @@ void prepare(Dim3 first, unsigned count) {
             Fiber &fiber = *fibers[rank * threads + i];
             fiber.index = {i % block_extent.x, i / block_extent.x % block_extent.y,
                            i / block_extent.x / block_extent.y};
-            fiber.rank = rank, fiber.ended = false, fiber.at = nullptr, fiber.until = nullptr;
+            fiber.number = i, fiber.rank = rank, fiber.warp = &block.warps[i / LANES];
+            for (unsigned set = 0; set < 2; set++) {
+                fiber.shown[set] = &lane_words[((std::size_t)set * count + rank) * threads + i / LANES * LANES];
+            }
+            fiber.ended = false, fiber.at = nullptr, fiber.until = nullptr;
         }
     }
     hopper_begin();
@@ -244,9 +251,7 @@ Outcome run_cluster(Dim3 first, unsigned count) {
 }
 }  // namespace
 
-unsigned thread_number() {
-    return thread_index.x + block_extent.x * (thread_index.y + block_extent.y * thread_index.z);
-}
+unsigned thread_number() { return running->number; }
 unsigned block_rank() { return running->rank; }
 unsigned cluster_blocks() { return (unsigned)blocks.size(); }
 std::uint8_t *shared_memory(unsigned rank) { return blocks[rank].shared(); }
@@ -288,7 +293,7 @@ bool block_all(bool mine, const char *file, int line) {
     own.refused[turn] = false;
     return all;
 }
-void warp_barrier() { meet(blocks[running->rank].warps[thread_number() / LANES]); }
+void warp_barrier() { meet(*running->warp); }
 void cluster_barrier() { meet(cluster); }
 void some_barrier(unsigned barrier, unsigned threads) {
     Meeting &meeting = blocks[running->rank].some[barrier];
@@ -299,25 +304,22 @@ void some_barrier(unsigned barrier, unsigned threads) {
 
 // Words that the lanes of a warp show each other. Two sets in turn: who is one exchange ahead writes the other one, and
 // nobody is two ahead.
-std::uint64_t *shown(std::uint64_t word) {
-    unsigned self = thread_number(), lane = self % LANES, threads = threads_of_block();
-    Meeting &warp = blocks[running->rank].warps[self / LANES];
-    std::size_t set = (std::size_t)(warp.round % 2) * blocks.size() + running->rank;
-    std::uint64_t *words = &lane_words[set * threads + (self - lane)];
-    words[lane] = word;
-    meet(warp);
+const std::uint64_t *shown(std::uint64_t word) {
+    std::uint64_t *words = running->shown[running->warp->round % 2];
+    words[running->number % LANES] = word;
+    meet(*running->warp);
     return words;
 }
 
 std::uint64_t shuffle(std::uint64_t word, unsigned (*from)(unsigned lane, unsigned step), unsigned step) {
-    unsigned source = from(thread_number() % LANES, step);
-    std::uint64_t *words = shown(word);
+    unsigned source = from(running->number % LANES, step);
+    const std::uint64_t *words = shown(word);
     return source < LANES ? words[source] : word;
 }
 
 unsigned ballot(bool mine) {
-    unsigned first = thread_number() / LANES * LANES, threads = threads_of_block(), votes = 0;
-    std::uint64_t *words = shown(mine);
+    unsigned first = running->number / LANES * LANES, threads = threads_of_block(), votes = 0;
+    const std::uint64_t *words = shown(mine);
     for (unsigned lane = 0; lane < LANES && first + lane < threads; lane++) votes |= (words[lane] != 0) << lane;
     return votes;
 }
