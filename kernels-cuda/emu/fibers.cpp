@@ -327,6 +327,7 @@ unsigned ballot(bool mine) {
 const std::string &message() { return failure; }
 const std::set<std::string> &known_sites() { return sites; }
 void plant(const char *site) {
+    if (planted == (site ? site : "")) return;
     planted = site ? site : "";
     std::fill(std::begin(recent), std::end(recent), Seen{});
 }

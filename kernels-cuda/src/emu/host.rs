@@ -27,6 +27,10 @@ unsafe extern "C" {
         seed: u64,
     ) -> c_int;
     fn tandem_emu_message() -> *const c_char;
+    #[cfg(test)]
+    fn tandem_emu_sites() -> *const c_char;
+    #[cfg(test)]
+    fn tandem_emu_plant(site: *const c_char);
 }
 
 /// The emulator is one machine: one launch at a time. The number of launches seeds their schedules.
@@ -36,6 +40,31 @@ static MACHINE: Mutex<u64> = Mutex::new(0);
 #[cfg(test)]
 pub(super) fn launches() -> u64 {
     *MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The wait or fence that launches of this thread leave out.
+    static LEFT_OUT: std::cell::RefCell<Option<CString>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Waits and fences of a source that launches so far came by, as the emulator names them.
+#[cfg(test)]
+pub(super) fn sites(source: &str) -> Vec<String> {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: a string that stays until the next call, which waits for the lock.
+    let text = unsafe { CStr::from_ptr(tandem_emu_sites()) };
+    let text = text.to_string_lossy();
+    text.lines().filter(|line| line.contains(source)).map(str::to_owned).collect()
+}
+
+/// What `f` returns when launches of this thread leave out a wait or fence.
+#[cfg(test)]
+pub(super) fn leaving_out<T>(site: &str, f: impl FnOnce() -> T) -> T {
+    LEFT_OUT.set(CString::new(site).ok());
+    let result = f();
+    LEFT_OUT.set(None);
+    result
 }
 
 /// The emulator as a target.
@@ -56,6 +85,11 @@ impl Target for OnHost {
         if !shape.grid[0].is_multiple_of(cluster) {
             return Err(refused(format!("{kernel} has a grid of other than whole clusters")));
         }
+        // SAFETY: the emulator copies the name; it is of one thread while the lock is held.
+        #[cfg(test)]
+        LEFT_OUT.with_borrow(|site| unsafe {
+            tandem_emu_plant(site.as_ref().map_or(std::ptr::null(), |site| site.as_ptr()));
+        });
         // SAFETY: arrays have three entries, or as many as there are arguments, whose sizes the emulator
         // compares with the kernel's. The addresses among them are those of tensors that are borrowed for
         // this launch, of the extents that the other arguments tell.

@@ -17,4 +17,6 @@ mod provider;
 pub use provider::EmuProvider;
 
 #[cfg(test)]
+mod schedules;
+#[cfg(test)]
 mod tests;
