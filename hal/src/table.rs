@@ -28,7 +28,8 @@ pub enum Accumulator {
     #[default]
     F32,
     /// Hopper's FP8 units: 32 products, each cut to 13 fraction bits of the largest one's binade,
-    /// and their sum cut to 13 of its own.
+    /// and their sum cut to 13 of its own. The demo checkpoint fails its golden files with it, so
+    /// such a row is only taken when it is named.
     Fp8Hopper,
 }
 
@@ -125,6 +126,9 @@ pub fn verdicts<D: Operator, L>(
         }
         if row.rank == Rank::Tuned {
             proven(row)?;
+        }
+        if row.accumulator != Accumulator::F32 {
+            return Err("adds products in less than f32, so it is taken by name only".into());
         }
         if row.numerics < want.numerics {
             return Err(format!("promises {:?} only", row.numerics));

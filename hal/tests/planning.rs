@@ -114,6 +114,21 @@ fn every_refusal_has_its_reason() {
     assert_eq!(error.to_string(), "gemm.mxfp8 is not supported here: no kernel yet");
 }
 
+#[test]
+fn a_row_that_adds_in_less_than_f32_is_taken_by_name_only() {
+    let make = |accumulator| Row { accumulator, ..row("wide", "k32", Rank::Tuned, 0..=u64::MAX) };
+    let pick = |accumulator, forced| {
+        let rows: &'static [_] = Box::leak(Box::new([make(accumulator)]));
+        choose(rows, &LINEAR, &info(), &want(1), forced, &all)
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(pick(Accumulator::F32, None), Ok(()));
+    assert_eq!(pick(Accumulator::Fp8Hopper, Some("wide")), Ok(()));
+    let refused = pick(Accumulator::Fp8Hopper, None).unwrap_err();
+    assert!(refused.contains("less than f32"), "{refused}");
+}
+
 const FUSED: RmsNormCast = RmsNormCast { width: 64, eps: Real::new(1e-20) };
 
 #[test]
