@@ -99,6 +99,29 @@ const fn plain<D: Operator>(
     }
 }
 
+/// A kernel on the FP8 units of Hopper, for any number of rows of data, which never see each other; `bits` are
+/// those that its kind shares.
+pub(crate) const fn fp8_units<D: Operator>(
+    name: &'static str,
+    bits: &'static str,
+    image: &'static str,
+    run: Run<D>,
+    accepts: Accepts<D>,
+) -> Row<D, Launch<D>> {
+    Row {
+        name,
+        arch: &["sm_90a"],
+        rank: Rank::Tuned,
+        numerics: Numerics::RowInvariant,
+        bits,
+        accumulator: Accumulator::Fp8Hopper,
+        tokens: 0..=u64::MAX,
+        accepts,
+        needs: |_, _| Needs { workspace_bytes: 0 },
+        launch: Launch { image, run },
+    }
+}
+
 /// Takes every descriptor.
 pub(crate) fn any<D>(_: &D, _: &DeviceInfo) -> std::result::Result<(), &'static str> {
     Ok(())

@@ -3,7 +3,8 @@
 use super::tile;
 use crate::driver::{Argument::Map, Shape, Tile, ViewArgument};
 use crate::ops::prelude::*;
-use tandem_hal::{Accumulator, DeviceInfo, Mxfp8Linear, Needs, Numerics, Rank};
+use crate::rows::fp8_units;
+use tandem_hal::{DeviceInfo, Mxfp8Linear};
 
 /// The bits of rows that multiply by the matrix units of Hopper.
 const BLOCKS: &str = "fp8-blocks";
@@ -21,18 +22,8 @@ fn run(d: &Mxfp8Linear, io: &Arguments<Mxfp8Linear>, on: &Launcher<'_>) -> Resul
 }
 
 /// Tokens on the narrow side of the matrix units, see the kernel.
-const NARROW: Row<Mxfp8Linear, Launch<Mxfp8Linear>> = Row {
-    name: "narrow",
-    arch: &["sm_90a"],
-    rank: Rank::Tuned,
-    numerics: Numerics::RowInvariant,
-    bits: BLOCKS,
-    accumulator: Accumulator::Fp8Hopper,
-    tokens: 0..=u64::MAX,
-    accepts: accepts_narrow,
-    needs: |_, _| Needs { workspace_bytes: 0 },
-    launch: Launch { image: "gemm/mxfp8_narrow_sm90", run: run_narrow },
-};
+const NARROW: Row<Mxfp8Linear, Launch<Mxfp8Linear>> =
+    fp8_units("narrow", BLOCKS, "gemm/mxfp8_narrow_sm90", run_narrow, accepts_narrow);
 
 /// Rows of the weight in a block, and columns of a stage.
 const ROWS: u64 = 64;

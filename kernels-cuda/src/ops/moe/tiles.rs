@@ -3,8 +3,9 @@
 
 use crate::driver::{Shape, ViewArgument};
 use crate::ops::prelude::*;
+use crate::rows::fp8_units;
 use std::ops::Range;
-use tandem_hal::{Accumulator, DeviceInfo, Experts, Needs, Numerics, Operator, Rank};
+use tandem_hal::{DeviceInfo, Experts, Operator};
 
 /// The bits of all of them.
 const BLOCKS: &str = "fp4-blocks";
@@ -33,18 +34,7 @@ pub(super) const fn grouped<D: Operator>(
     run: fn(&D, &Arguments<D>, &Launcher<'_>) -> Result<()>,
     accepts: fn(&D, &DeviceInfo) -> std::result::Result<(), &'static str>,
 ) -> Row<D, Launch<D>> {
-    Row {
-        name: "grouped",
-        arch: &["sm_90a"],
-        rank: Rank::Tuned,
-        numerics: Numerics::RowInvariant,
-        bits: BLOCKS,
-        accumulator: Accumulator::Fp8Hopper,
-        tokens: 0..=u64::MAX,
-        accepts,
-        needs: |_, _| Needs { workspace_bytes: 0 },
-        launch: Launch { image, run },
-    }
+    fp8_units("grouped", BLOCKS, image, run, accepts)
 }
 
 /// What is too large for them, for products of `columns`.
