@@ -132,7 +132,12 @@ fn one<D: Card>(
     let device = open(provider, D::ID, (row != tandem_hal::STEPS).then_some(row))?;
     let rotation = Rotation::of(&facts, &cost, extents, &budget);
     let subject = Subject::new(&device, descriptor, extents, row, &rotation)?;
-    let check = Check::of(descriptor, extents, &subject.once()?, &budget)?;
+    let candidates =
+        device.candidates(&descriptor.clone().into(), &tandem_hal::Want::row_invariant(*extents));
+    // Steps are rows of other operators, taken by default: those add in f32.
+    let own = candidates.iter().find(|c| c.kernel == row);
+    let accumulator = own.map_or_else(Default::default, |c| c.accumulator);
+    let check = Check::of(descriptor, extents, &subject.once()?, accumulator, &budget)?;
     let timing = Timing::of(&subject, rotation.launches, &budget)?;
     let floor = Rates::of(&device.info().board).map(|rates| rates.floor(&facts, &cost));
     let bytes = cost.read_bytes + cost.written_bytes;

@@ -1,7 +1,7 @@
 //! Whether what was timed computed what the card says.
 
 use crate::{Budget, subject::Once};
-use tandem_hal::{Dim, Dir, Enc, Extents, IoSet, Operand, Result, Slot, View};
+use tandem_hal::{Accumulator, Dim, Dir, Enc, Extents, IoSet, Operand, Result, Slot, View};
 use tandem_reference::{
     Card, Context, Group, Host, Tensor, TensorMut,
     compare::{Expected, judge},
@@ -32,7 +32,8 @@ struct Taken<'a> {
 
 impl Check {
     /// Compare a launch of `descriptor` at `extents` with the card's own arithmetic, on as many rows
-    /// of data as the budget allows, evenly spread: rows are independent of each other.
+    /// of data as the budget allows, evenly spread: rows are independent of each other. The bound is
+    /// that of a row that adds in `accumulator`.
     ///
     /// # Errors
     /// What the card returns.
@@ -40,6 +41,7 @@ impl Check {
         descriptor: &D,
         extents: &Extents,
         operands: &[Once<'_>],
+        accumulator: Accumulator,
         budget: &Budget,
     ) -> Result<Check> {
         let rows = extents.at(D::ROWS).max(1);
@@ -63,7 +65,7 @@ impl Check {
         compute(descriptor, &mut taken)?;
         for one in taken.iter().filter(|t| t.once.dir != Dir::In && !t.once.spec.absent) {
             let Once { name, spec, .. } = one.once;
-            let tolerance = descriptor.tolerance(name);
+            let tolerance = descriptor.tolerance(name).of(accumulator);
             if let Err(why) = judge(spec.enc, &one.shape, tolerance, &one.after, &one.expected) {
                 return Ok(Check::Differs(format!("{name} {why}")));
             }
