@@ -19,9 +19,9 @@ const INTRODUCTION: &str = "\
 # Conformance by board
 
 Every kernel row whose conformance run on a board is on record. Written by `cargo xtask matrix` from such runs;
-`CONTRIBUTING.md` says how to make one. A tuned row is chosen where it is proven: every kind of case was run, no case
-failed, and the image in the build is the one that ran. Portable rows need no proof. Cases that a row does not take
-are refused.
+`CONTRIBUTING.md` says how to make one. A tuned row is proven when every kind of case was run, no case failed, and the
+image in the build is the one that ran; it is then chosen, unless it adds products in less than f32, which takes its
+name. Portable rows need no proof. Cases that a row does not take are refused.
 ";
 
 /// What stands above the proofs.
