@@ -1,10 +1,32 @@
 //! Decompositions of fused operators.
 
 use crate::{
-    Checked, Device, Dim, Dir, Domain, Enc, Extents, IoSet, Kernel, MAX_OPERANDS, Needs, Operand,
-    Operator, Result, STEPS, Slot, Stream, View, Want,
+    Checked, Device, Dim, Dir, Domain, Enc, Extents, IoSet, Kernel, MAX_OPERANDS, Needs, Op,
+    Operand, Operator, PORTABLE, Result, Slot, Stream, View, Want,
     plan::{Erased, plan_erased},
 };
+
+/// The bits of a decomposition whose steps all have the bits of plain kernels. Of other steps it is
+/// followed by each one's operator and bits, as [`steps_bits`] says. A fused row names the bits that
+/// it equals and is compared byte by byte with steps of those bits; under
+/// [`crate::Numerics::RowInvariant`] it is taken only where the device chooses them for its steps,
+/// so that falling back to the steps never changes a result.
+pub const STEPS: &str = "steps";
+
+/// The bits of a decomposition into steps of these operators and bits: `steps OP=BITS …`, without
+/// those of plain kernels.
+pub fn steps_bits<'a>(steps: impl Iterator<Item = (&'static str, &'a str)>) -> String {
+    let mut line = String::from(STEPS);
+    for (op, bits) in steps {
+        match bits.strip_prefix(STEPS) {
+            // A step that is fused itself.
+            Some(inner) => line.push_str(inner),
+            None if bits == PORTABLE => {}
+            None => line.extend([" ", op, "=", bits]),
+        }
+    }
+    line
+}
 
 /// An operand of a decomposition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +45,25 @@ type Planner = Box<dyn Fn(&dyn Device, &Want) -> Result<Erased>>;
 #[derive(Default)]
 pub struct Steps {
     temps: Vec<Operand>,
-    steps: Vec<(Vec<Ref>, Planner)>,
+    steps: Vec<(Vec<Ref>, Op, Planner)>,
 }
 
 impl Steps {
+    /// The decomposition of an operator over its operands by place; nothing of a primitive.
+    pub fn of<D: Operator>(d: &D) -> Steps {
+        let names = <D::Io<Ref, Ref> as IoSet<Ref, Ref>>::NAMES;
+        let mut own = names.iter().enumerate().map(|(i, (_, dir))| match dir {
+            Dir::In => Slot::In(Ref::Operand(i)),
+            Dir::Out | Dir::InOut => Slot::Out(Ref::Operand(i)),
+        });
+        let mut steps = Steps::default();
+        d.decompose(D::Io::<Ref, Ref>::from_slots(&mut own), &mut steps);
+        steps
+    }
+    /// The operators of the steps, in order.
+    pub fn ops(self) -> Vec<Op> {
+        self.steps.into_iter().map(|(_, op, _)| op).collect()
+    }
     /// Whether nothing was recorded: the operator is a primitive.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
@@ -40,9 +77,10 @@ impl Steps {
     pub fn step<D: Operator>(&mut self, descriptor: D, io: D::Io<Ref, Ref>) {
         let mut refs = vec![];
         io.visit(&mut |slot| refs.push(slot.into_inner()));
+        let op = descriptor.clone().into();
         let planner =
             move |device: &dyn Device, want: &Want| plan_erased(device, &descriptor, want);
-        self.steps.push((refs, Box::new(planner)));
+        self.steps.push((refs, op, Box::new(planner)));
     }
 }
 
@@ -51,6 +89,7 @@ impl Steps {
 pub(crate) struct Composite {
     temps: Vec<Operand>,
     steps: Vec<(Vec<Ref>, Erased)>,
+    bits: String,
     needs: Needs,
     temp_bytes: u64,
 }
@@ -58,24 +97,21 @@ pub(crate) struct Composite {
 impl Composite {
     /// `None` for a primitive.
     pub(crate) fn of<D: Operator>(device: &dyn Device, d: &D, want: &Want) -> Result<Option<Self>> {
-        let names = <D::Io<Ref, Ref> as IoSet<Ref, Ref>>::NAMES;
-        let own = names.iter().enumerate().map(|(i, (_, dir))| match dir {
-            Dir::In => Slot::In(Ref::Operand(i)),
-            Dir::Out | Dir::InOut => Slot::Out(Ref::Operand(i)),
-        });
-        let mut steps = Steps::default();
-        d.decompose(D::Io::<Ref, Ref>::from_slots(&mut own.into_iter()), &mut steps);
+        let steps = Steps::of(d);
         if steps.steps.is_empty() {
             return Ok(None);
         }
         let mut planned = vec![];
-        for (refs, planner) in steps.steps {
+        let mut ids = vec![];
+        for (refs, op, planner) in steps.steps {
+            ids.push(op.id());
             planned.push((refs, planner(device, want)?));
         }
+        let bits = steps_bits(ids.into_iter().zip(planned.iter().map(|(_, step)| step.bits())));
         let temp_bytes = temp_bytes(&steps.temps, &want.limits);
         let step = planned.iter().map(|(_, e)| e.needs().workspace_bytes).max().unwrap_or(0);
         let needs = Needs { workspace_bytes: temp_bytes.saturating_add(step) };
-        Ok(Some(Composite { temps: steps.temps, steps: planned, needs, temp_bytes }))
+        Ok(Some(Composite { temps: steps.temps, steps: planned, bits, needs, temp_bytes }))
     }
 }
 
@@ -88,8 +124,8 @@ impl Kernel for Composite {
     fn name(&self, _tokens: u64) -> &'static str {
         STEPS
     }
-    fn bits(&self) -> &'static str {
-        STEPS
+    fn bits(&self) -> &str {
+        &self.bits
     }
     fn needs(&self) -> Needs {
         self.needs

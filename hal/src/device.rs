@@ -188,7 +188,7 @@ pub trait Kernel: Send + Sync {
     /// The row that would run `tokens` rows of data.
     fn name(&self, tokens: u64) -> &'static str;
     /// The bits all its rows share.
-    fn bits(&self) -> &'static str;
+    fn bits(&self) -> &str;
     /// Scratch for the largest launch planned.
     fn needs(&self) -> Needs;
     /// Run on checked operands. Allocates nothing.

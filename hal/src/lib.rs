@@ -40,7 +40,7 @@ mod stream;
 mod table;
 mod view;
 
-pub use compose::{Ref, Steps};
+pub use compose::{Ref, STEPS, Steps, steps_bits};
 pub use device::{
     Candidate, Capabilities, Device, DeviceId, DeviceInfo, Dialect, Kernel, Needs, Numerics, Place,
     Want,
@@ -62,7 +62,5 @@ pub use rates::{Floor, Rates};
 pub use real::Real;
 pub use record::{Form, Record};
 pub use stream::{Graph, Stream, Ticket};
-pub use table::{
-    Accumulator, Ladder, Proven, Rank, Row, STEPS, Verdict, candidates, choose, is_fused, verdicts,
-};
+pub use table::{Accumulator, Judge, Ladder, PORTABLE, Proven, Rank, Row, Verdict, is_fused};
 pub use view::{Alloc, Arena, Layout, Shape, View};

@@ -82,7 +82,7 @@ impl Erased {
     pub(crate) fn needs(&self) -> Needs {
         self.kernel.needs()
     }
-    pub(crate) fn bits(&self) -> &'static str {
+    pub(crate) fn bits(&self) -> &str {
         self.kernel.bits()
     }
 
@@ -200,7 +200,7 @@ impl<D: Operator> Plan<D> {
         self.erased.kernel.name(rows)
     }
     /// The bits of the chosen rows.
-    pub fn bits(&self) -> &'static str {
+    pub fn bits(&self) -> &str {
         self.erased.bits()
     }
     /// Scratch that every launch must be given.

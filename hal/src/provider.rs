@@ -6,7 +6,8 @@ use std::sync::Arc;
 /// How devices are opened.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// `(operator, row)` pairs: this row and no other, whatever its rank or proof.
+    /// `(operator, row)` pairs: this row and no other, whatever its rank or proof. The bits that
+    /// several rows share name them all.
     pub overrides: Vec<(String, String)>,
 }
 

@@ -1,15 +1,10 @@
 //! Kernel tables and the choice among rows: written once, for every backend.
 
 use crate::{
-    Candidate, DeviceInfo, Error, Extents, Needs, Numerics, Operator, Result, Steps, Want,
-    op::IoSet,
+    Candidate, DeviceInfo, Error, Extents, Needs, Numerics, Op, Operator, Result, Steps, Want,
+    steps_bits,
 };
 use std::ops::RangeInclusive;
-
-/// The bits of a decomposition. A fused row that claims them is compared with its steps byte by
-/// byte; under [`Numerics::RowInvariant`] no other fused row is taken, so that falling back to the
-/// steps never changes a result.
-pub const STEPS: &str = "steps";
 
 /// How much work went into a row; higher is preferred.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -44,6 +39,9 @@ impl Accumulator {
     }
 }
 
+/// The bits of plain kernels.
+pub const PORTABLE: &str = "portable";
+
 /// One kernel. `L` is the backend's launch function type.
 pub struct Row<D: Operator, L: 'static> {
     /// Unique among the rows of the operator.
@@ -55,7 +53,8 @@ pub struct Row<D: Operator, L: 'static> {
     /// What it promises.
     pub numerics: Numerics,
     /// Rows of one operator with the same `bits` give the same bytes for every row of data
-    /// (tested), so the token count may choose among them.
+    /// (tested), so the token count may choose among them. A fused row names the bits of the
+    /// decomposition that it equals, see [`crate::STEPS`].
     pub bits: &'static str,
     /// What it adds products in.
     pub accumulator: Accumulator,
@@ -90,93 +89,118 @@ impl<D: Operator, L> Ladder<D, L> {
 
 /// Whether the operator has a decomposition.
 pub fn is_fused<D: Operator>(d: &D) -> bool {
-    let mut steps = Steps::default();
-    let names = <D::Io<crate::Ref, crate::Ref> as IoSet<crate::Ref, crate::Ref>>::NAMES;
-    let mut own = names.iter().enumerate().map(|(i, (_, dir))| match dir {
-        crate::Dir::In => crate::Slot::In(crate::Ref::Operand(i)),
-        crate::Dir::Out | crate::Dir::InOut => crate::Slot::Out(crate::Ref::Operand(i)),
-    });
-    d.decompose(D::Io::from_slots(&mut own), &mut steps);
-    !steps.is_empty()
+    !Steps::of(d).is_empty()
 }
-
-/// Whether the conformance run of a tuned row is on record for the device's board, or why not.
-pub type Proven<'a, D, L> = &'a dyn Fn(&Row<D, L>) -> std::result::Result<(), String>;
 
 /// A row, and why it is not taken if it is not.
 pub type Verdict<D, L> = (&'static Row<D, L>, std::result::Result<(), String>);
 
-/// Every row with its verdict, best first: what the `kernels` table prints.
-pub fn verdicts<D: Operator, L>(
-    rows: &'static [Row<D, L>],
-    d: &D,
-    info: &DeviceInfo,
-    want: &Want,
-    forced: Option<&str>,
-    proven: Proven<'_, D, L>,
-) -> Vec<Verdict<D, L>> {
-    let fused = is_fused(d);
-    let judge = |row: &Row<D, L>| -> std::result::Result<(), String> {
-        if !row.arch.contains(&info.arch.as_str()) {
+/// Whether the conformance run of a tuned row is on record for the device's board, or why not.
+pub type Proven<'a, D, L> = &'a dyn Fn(&Row<D, L>) -> std::result::Result<(), String>;
+
+/// What the rows of an operator are judged by.
+pub struct Judge<'a, D: Operator, L: 'static> {
+    /// The device.
+    pub info: &'a DeviceInfo,
+    /// What the caller asks for.
+    pub want: &'a Want,
+    /// The row that was named for the operator, or the bits of several.
+    pub forced: Option<&'a str>,
+    /// Which rows are on record.
+    pub proven: Proven<'a, D, L>,
+    /// The bits that this device chooses for a step of a fused operator, if it has a row for it.
+    pub step_bits: &'a dyn Fn(&Op) -> Option<&'static str>,
+}
+
+impl<D: Operator, L> Judge<'_, D, L> {
+    /// Every row with its verdict, best first: what the `kernels` table prints.
+    pub fn verdicts(&self, rows: &'static [Row<D, L>], d: &D) -> Vec<Verdict<D, L>> {
+        let steps = Steps::of(d).ops();
+        let fallback = (!steps.is_empty()).then(|| {
+            let chosen = |op: &Op| (op.id(), (self.step_bits)(op).unwrap_or(PORTABLE));
+            steps_bits(steps.iter().map(chosen))
+        });
+        let mut list: Vec<_> =
+            rows.iter().map(|r| (r, self.judge(r, d, fallback.as_deref()))).collect();
+        list.sort_by_key(|(r, _)| std::cmp::Reverse(r.rank));
+        list
+    }
+
+    /// `fallback`: the bits of the decomposition, of a fused operator.
+    fn judge(
+        &self,
+        row: &Row<D, L>,
+        d: &D,
+        fallback: Option<&str>,
+    ) -> std::result::Result<(), String> {
+        if !row.arch.contains(&self.info.arch.as_str()) {
             return Err(format!("made for {}", row.arch.join(", ")));
         }
-        (row.accepts)(d, info)?;
-        if let Some(name) = forced {
-            return if row.name == name { Ok(()) } else { Err(format!("overridden by {name}")) };
+        (row.accepts)(d, self.info)?;
+        if let Some(name) = self.forced {
+            let named = row.name == name || row.bits == name;
+            return if named { Ok(()) } else { Err(format!("overridden by {name}")) };
         }
         if row.rank == Rank::Tuned {
-            proven(row)?;
+            (self.proven)(row)?;
         }
         if row.accumulator != Accumulator::F32 {
             return Err("adds products in less than f32, so it is taken by name only".into());
         }
-        if row.numerics < want.numerics {
+        if row.numerics < self.want.numerics {
             return Err(format!("promises {:?} only", row.numerics));
         }
-        if fused && want.numerics == Numerics::RowInvariant && row.bits != STEPS {
-            return Err("its bits are not those of the decomposition".into());
+        match fallback {
+            Some(bits) if self.want.numerics == Numerics::RowInvariant && row.bits != bits => {
+                Err(format!("its bits are `{}`, those of the decomposition `{bits}`", row.bits))
+            }
+            _ => Ok(()),
         }
-        Ok(())
-    };
-    let mut list: Vec<_> = rows.iter().map(|r| (r, judge(r))).collect();
-    list.sort_by_key(|(r, _)| std::cmp::Reverse(r.rank));
-    list
-}
+    }
 
-/// The ladder for a descriptor: the best set of rows with equal bits that covers every token count,
-/// whatever the plan's own limit, so that a decode plan and a prefill plan land on the same bits.
-///
-/// # Errors
-/// [`Error::Unsupported`] with the reason of each row.
-pub fn choose<D: Operator, L>(
-    rows: &'static [Row<D, L>],
-    d: &D,
-    info: &DeviceInfo,
-    want: &Want,
-    forced: Option<&str>,
-    proven: Proven<'_, D, L>,
-) -> Result<Ladder<D, L>> {
-    let list = verdicts(rows, d, info, want, forced, proven);
-    let fit: Vec<_> = list.iter().filter(|(_, v)| v.is_ok()).map(|(r, _)| *r).collect();
-    for first in &fit {
-        let set: Vec<_> = fit.iter().copied().filter(|r| r.bits == first.bits).collect();
-        if forced.is_some() || covers_everything(&set) {
-            let bytes = set.iter().map(|r| (r.needs)(d, &want.limits).workspace_bytes).max();
-            let needs = Needs { workspace_bytes: bytes.unwrap_or(0) };
-            return Ok(Ladder { rows: set, needs });
+    /// The ladder for a descriptor: the best set of rows with equal bits that covers every token
+    /// count, whatever the plan's own limit, so that a decode plan and a prefill plan land on the
+    /// same bits.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with the reason of each row.
+    pub fn choose(&self, rows: &'static [Row<D, L>], d: &D) -> Result<Ladder<D, L>> {
+        let list = self.verdicts(rows, d);
+        let fit: Vec<_> = list.iter().filter(|(_, v)| v.is_ok()).map(|(r, _)| *r).collect();
+        for first in &fit {
+            let set: Vec<_> = fit.iter().copied().filter(|r| r.bits == first.bits).collect();
+            if self.forced.is_some() || covers_everything(&set) {
+                let bytes = set.iter().map(|r| (r.needs)(d, &self.want.limits).workspace_bytes);
+                let needs = Needs { workspace_bytes: bytes.max().unwrap_or(0) };
+                return Ok(Ladder { rows: set, needs });
+            }
         }
+        let mut reasons: Vec<String> = list
+            .iter()
+            .filter_map(|(r, v)| Some(format!("{}: {}", r.name, v.as_ref().err()?)))
+            .collect();
+        if !fit.is_empty() {
+            reasons.push("no set of rows with equal bits covers every token count".into());
+        }
+        if rows.is_empty() {
+            reasons.push("no kernel yet".into());
+        }
+        Err(Error::Unsupported { op: D::ID.into(), reason: reasons.join("; ") })
     }
-    let mut reasons: Vec<String> = list
-        .iter()
-        .filter_map(|(r, v)| Some(format!("{}: {}", r.name, v.as_ref().err()?)))
-        .collect();
-    if !fit.is_empty() {
-        reasons.push("no set of rows with equal bits covers every token count".into());
+
+    /// [`Judge::verdicts`] as the candidates of [`crate::Device::candidates`].
+    pub fn candidates(&self, rows: &'static [Row<D, L>], d: &D) -> Vec<Candidate> {
+        let needs = |row: &Row<D, L>| (row.needs)(d, &self.want.limits);
+        let candidate = |(row, verdict): Verdict<D, L>| Candidate {
+            kernel: row.name,
+            rank: row.rank,
+            numerics: row.numerics,
+            bits: row.bits,
+            accumulator: row.accumulator,
+            verdict: verdict.map(|()| needs(row)),
+        };
+        self.verdicts(rows, d).into_iter().map(candidate).collect()
     }
-    if rows.is_empty() {
-        reasons.push("no kernel yet".into());
-    }
-    Err(Error::Unsupported { op: D::ID.into(), reason: reasons.join("; ") })
 }
 
 fn covers_everything<D: Operator, L>(rows: &[&Row<D, L>]) -> bool {
@@ -189,26 +213,4 @@ fn covers_everything<D: Operator, L>(rows: &[&Row<D, L>]) -> bool {
             Some(end) => next = end + 1,
         }
     }
-}
-
-/// [`verdicts`] as the candidates of [`crate::Device::candidates`].
-pub fn candidates<D: Operator, L>(
-    rows: &'static [Row<D, L>],
-    d: &D,
-    info: &DeviceInfo,
-    want: &Want,
-    forced: Option<&str>,
-    proven: Proven<'_, D, L>,
-) -> Vec<Candidate> {
-    verdicts(rows, d, info, want, forced, proven)
-        .into_iter()
-        .map(|(row, verdict)| Candidate {
-            kernel: row.name,
-            rank: row.rank,
-            numerics: row.numerics,
-            bits: row.bits,
-            accumulator: row.accumulator,
-            verdict: verdict.map(|()| (row.needs)(d, &want.limits)),
-        })
-        .collect()
 }

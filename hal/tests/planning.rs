@@ -3,10 +3,10 @@
 use std::{ops::RangeInclusive, sync::Arc};
 use tandem_hal::{
     Accumulator, Arena, Candidate, Capabilities, Cast, Class, Device, DeviceId, DeviceInfo,
-    Dialect, Enc, Error, Extents, Fingerprint, Layout, Mxfp8Linear, Needs, Numerics, Op, Operator,
-    Proven, Rank, Real, RmsNorm, RmsNormCast, RmsNormCastIo, Row, STEPS, Sym, View, Want, choose,
+    Dialect, Enc, Error, Extents, Fingerprint, Judge, Ladder, Layout, Mxfp8Linear, Needs, Numerics,
+    Op, Operator, PORTABLE, Proven, Rank, Real, RmsNorm, RmsNormCast, RmsNormCastIo, Row, STEPS,
+    Sym, View, Want,
     null::{Null, Table},
-    verdicts,
 };
 
 type Launch = fn(&Mxfp8Linear);
@@ -73,8 +73,18 @@ fn none(_: &Row<Mxfp8Linear, Launch>) -> Result<(), String> {
     Err("not proven on h200".into())
 }
 
+fn choose(
+    rows: &'static [Row<Mxfp8Linear, Launch>],
+    limit: u64,
+    forced: Option<&str>,
+    proven: Proven<'_, Mxfp8Linear, Launch>,
+) -> tandem_hal::Result<Ladder<Mxfp8Linear, Launch>> {
+    let (info, want) = (&info(), &want(limit));
+    Judge { info, want, forced, proven, step_bits: &|_| None }.choose(rows, &LINEAR)
+}
+
 fn name_at(limit: u64, tokens: u64, proven: Proven<'_, Mxfp8Linear, Launch>) -> &'static str {
-    let ladder = choose(rows(), &LINEAR, &info(), &want(limit), None, proven).expect("portable");
+    let ladder = choose(rows(), limit, None, proven).expect("portable");
     ladder.at(tokens).expect("every token count").name
 }
 
@@ -85,16 +95,18 @@ fn a_ladder_covers_every_token_count_or_is_not_taken() {
     let half = |row: &Row<_, _>| if row.name == "wide" { none(row) } else { Ok(()) };
     assert_eq!(name_at(8192, 3, &half), "portable", "half a set would tie bits to the load");
     assert_eq!(name_at(64, 3, &half), "portable", "nor may a plan's own limit choose");
-    let ladder = choose(rows(), &LINEAR, &info(), &want(100), None, &all).expect("tuned");
+    let ladder = choose(rows(), 100, None, &all).expect("tuned");
     assert_eq!((ladder.bits(), ladder.needs.workspace_bytes), ("k32", 3200));
 }
 
 #[test]
 fn an_override_is_taken_as_it_is() {
-    let forced = |name| choose(rows(), &LINEAR, &info(), &want(8), Some(name), &none);
+    let forced = |name| choose(rows(), 8, Some(name), &none);
     let ladder = forced("swap_ab").expect("asked for by name");
     assert_eq!(ladder.at(64).map(|r| r.name), Some("swap_ab"));
     assert!(ladder.at(65).is_none());
+    let ladder = forced("k32").expect("asked for by its bits");
+    assert_eq!(ladder.at(65).map(|r| r.name), Some("wide"));
     let Err(error) = forced("warp") else { panic!("there is no such row") };
     assert!(error.to_string().contains("overridden by warp"), "{error}");
 }
@@ -102,15 +114,17 @@ fn an_override_is_taken_as_it_is() {
 #[test]
 fn every_refusal_has_its_reason() {
     let elsewhere = DeviceInfo { arch: "gfx942".into(), ..info() };
-    let list = verdicts(rows(), &LINEAR, &elsewhere, &want(1), None, &all);
+    let verdicts = |info: &DeviceInfo, proven| {
+        let (want, forced) = (&want(1), None);
+        Judge { info, want, forced, proven, step_bits: &|_| None }.verdicts(rows(), &LINEAR)
+    };
+    let list = verdicts(&elsewhere, &all);
     assert!(list.iter().all(|(_, v)| v.as_ref().is_err_and(|e| e == "made for sm90")));
-    let list = verdicts(rows(), &LINEAR, &info(), &want(1), None, &none);
+    let list = verdicts(&info(), &none);
     let wide = list.iter().find(|(r, _)| r.name == "wide").expect("listed");
     assert_eq!(wide.1, Err("not proven on h200".into()));
     let no_rows: &'static [Row<Mxfp8Linear, Launch>] = &[];
-    let Err(error) = choose(no_rows, &LINEAR, &info(), &want(1), None, &all) else {
-        panic!("there are no rows")
-    };
+    let Err(error) = choose(no_rows, 1, None, &all) else { panic!("there are no rows") };
     assert_eq!(error.to_string(), "gemm.mxfp8 is not supported here: no kernel yet");
 }
 
@@ -119,9 +133,7 @@ fn a_row_that_adds_in_less_than_f32_is_taken_by_name_only() {
     let make = |accumulator| Row { accumulator, ..row("wide", "k32", Rank::Tuned, 0..=u64::MAX) };
     let pick = |accumulator, forced| {
         let rows: &'static [_] = Box::leak(Box::new([make(accumulator)]));
-        choose(rows, &LINEAR, &info(), &want(1), forced, &all)
-            .map(|_| ())
-            .map_err(|e| e.to_string())
+        choose(rows, 1, forced, &all).map(|_| ()).map_err(|e| e.to_string())
     };
     assert_eq!(pick(Accumulator::F32, None), Ok(()));
     assert_eq!(pick(Accumulator::Fp8Hopper, Some("wide")), Ok(()));
@@ -132,7 +144,7 @@ fn a_row_that_adds_in_less_than_f32_is_taken_by_name_only() {
 const FUSED: RmsNormCast = RmsNormCast { width: 64, eps: Real::new(1e-20) };
 
 #[test]
-fn a_fused_row_of_other_bits_is_not_row_invariant() {
+fn a_fused_row_is_row_invariant_where_its_bits_are_those_of_the_steps() {
     type L = fn(&RmsNormCast);
     let make = |bits| Row::<RmsNormCast, L> {
         name: "one_pass",
@@ -146,14 +158,20 @@ fn a_fused_row_of_other_bits_is_not_row_invariant() {
         needs: |_, _| Needs::default(),
         launch: |_| {},
     };
-    let pick = |bits, numerics| {
+    let pick = |bits, numerics, of_norm: &'static str| {
         let rows: &'static [_] = Box::leak(Box::new([make(bits)]));
-        let want = Want { numerics, ..want(1) };
-        choose(rows, &FUSED, &info(), &want, None, &|_| Ok(())).is_ok()
+        let (info, want) = (&info(), &Want { numerics, ..want(1) });
+        let step_bits = |op: &Op| Some(if op.id() == RmsNorm::ID { of_norm } else { PORTABLE });
+        let judge = Judge { info, want, forced: None, proven: &|_| Ok(()), step_bits: &step_bits };
+        judge.choose(rows, &FUSED).map(|_| ()).map_err(|e| e.to_string())
     };
-    assert!(pick(STEPS, Numerics::RowInvariant));
-    assert!(!pick("own", Numerics::RowInvariant));
-    assert!(pick("own", Numerics::Deterministic));
+    let invariant = Numerics::RowInvariant;
+    assert_eq!(pick(STEPS, invariant, PORTABLE), Ok(()));
+    let refused = pick(STEPS, invariant, "tree").unwrap_err();
+    assert!(refused.contains("those of the decomposition `steps norm.rms=tree`"), "{refused}");
+    assert_eq!(pick("steps norm.rms=tree", invariant, "tree"), Ok(()));
+    assert!(pick("steps norm.rms=tree", invariant, PORTABLE).is_err());
+    assert_eq!(pick("own", Numerics::Deterministic, PORTABLE), Ok(()));
 }
 
 /// Rows for primitives only, of stated needs.
@@ -163,7 +181,7 @@ impl Table for Primitives {
     fn candidates(&self, op: &Op, _want: &Want) -> Vec<Candidate> {
         let fused = matches!(op, Op::RmsNormCast(_));
         let verdict = if fused { Err("none".into()) } else { Ok(Needs { workspace_bytes: 1000 }) };
-        let (kernel, bits, rank) = ("portable", "seq", Rank::Portable);
+        let (kernel, bits, rank) = ("portable", PORTABLE, Rank::Portable);
         vec![Candidate {
             kernel,
             rank,
@@ -263,7 +281,7 @@ fn a_fingerprint_is_the_set_of_bits_not_their_order() {
     two.add(&norm);
     assert_eq!(one, two);
     assert_ne!(one.value(), Fingerprint::default().value());
-    assert_eq!(one.lines().next(), Some("norm.rms{width=64,eps=1e-20} seq"));
+    assert_eq!(one.lines().next(), Some("norm.rms{width=64,eps=1e-20} portable"));
 }
 
 #[test]

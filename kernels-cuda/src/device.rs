@@ -149,7 +149,7 @@ impl Device for CudaDevice {
     }
 
     fn candidates(&self, op: &Op, want: &Want) -> Vec<Candidate> {
-        rows::table(op, self.info(), want, self.shared.forced(op.id()))
+        rows::table(op, self.info(), want, self.shared.options())
     }
 
     fn prepare(&self, op: &Op, want: &Want) -> Result<Arc<dyn Kernel>> {

@@ -3,13 +3,13 @@
 use crate::{
     driver::{Module, Queue, ViewArgument},
     launcher::{Launcher, OnDevice, argument},
-    rows::{self, Launch, Rows, proven},
+    rows::{self, Launch, Rows},
     shared::Shared,
     stream::CudaStream,
 };
 use std::sync::Arc;
 use tandem_hal::{
-    Checked, Error, Kernel, Ladder, MAX_OPERANDS, Needs, Op, Result, Stream, Want, choose, dispatch,
+    Checked, Error, Kernel, Ladder, MAX_OPERANDS, Needs, Op, Result, Stream, Want, dispatch,
 };
 
 /// A chosen ladder with its images loaded, erased.
@@ -31,8 +31,7 @@ struct Chosen<D: Rows> {
 
 impl<D: Rows> Chosen<D> {
     fn new(shared: &Shared, descriptor: &D, want: &Want) -> Result<Self> {
-        let (on, forced) = (shared.info(), shared.forced(D::ID));
-        let ladder = choose(D::rows(), descriptor, on, want, forced, &proven(on))?;
+        let ladder = rows::choose(descriptor, shared.info(), want, shared.options())?;
         let modules = ladder.rows.iter().map(|row| shared.module(row.launch.image));
         let modules = modules.collect::<Result<_>>()?;
         let op = descriptor.clone().into();

@@ -136,7 +136,7 @@ struct BoardTable(DeviceInfo);
 
 impl Table for BoardTable {
     fn candidates(&self, op: &Op, want: &Want) -> Vec<Candidate> {
-        rows::table(op, &self.0, want, None)
+        rows::table(op, &self.0, want, &Options::default())
     }
     fn layout(&self, _class: Class, enc: Enc, shape: &[u64]) -> (Layout, u64) {
         (Layout::Plain, View::reserved_bytes(enc, shape))

@@ -2,8 +2,8 @@
 
 use crate::{driver::ViewArgument, image, launcher::Launcher, proof::Claim};
 use tandem_hal::{
-    Accumulator, Candidate, DeviceInfo, Dir, Error, Extents, IoSet, Needs, Numerics, Op, Operator,
-    Rank, Result, Row, STEPS, Slot, Want, candidates, dispatch,
+    Accumulator, Candidate, DeviceInfo, Dir, Error, Extents, IoSet, Judge, Ladder, Needs, Numerics,
+    Op, Operator, Options, PORTABLE, Rank, Result, Row, STEPS, Slot, Want, dispatch,
 };
 
 /// Targets that every portable kernel is compiled for.
@@ -57,7 +57,7 @@ pub(crate) const fn portable<D: Operator>(
     run: Run<D>,
     accepts: Accepts<D>,
 ) -> Row<D, Launch<D>> {
-    plain(image, run, accepts, ("portable", |_, _| Needs { workspace_bytes: 0 }))
+    plain(image, run, accepts, (PORTABLE, |_, _| Needs { workspace_bytes: 0 }))
 }
 
 /// As [`portable`], of a kernel that needs scratch.
@@ -67,7 +67,7 @@ pub(crate) const fn scratched<D: Operator>(
     accepts: Accepts<D>,
     needs: fn(&D, &Extents) -> Needs,
 ) -> Row<D, Launch<D>> {
-    plain(image, run, accepts, ("portable", needs))
+    plain(image, run, accepts, (PORTABLE, needs))
 }
 
 /// As [`portable`], of a fused operator: the bits are those of its portable steps.
@@ -133,7 +133,7 @@ pub(crate) fn refused<D: Operator>(why: &'static str) -> Error {
 }
 
 /// Whether the conformance run of a row's image on the device's board is on record.
-pub(crate) fn proven<D: Operator>(
+fn proven<D: Operator>(
     on: &DeviceInfo,
 ) -> impl Fn(&Row<D, Launch<D>>) -> std::result::Result<(), String> {
     |row| {
@@ -159,16 +159,33 @@ pub(crate) fn image(op: &str, row: &str) -> Option<&'static str> {
 }
 
 /// Every row with its verdict.
-pub(crate) fn table(
-    op: &Op,
+pub(crate) fn table(op: &Op, info: &DeviceInfo, want: &Want, options: &Options) -> Vec<Candidate> {
+    fn of<D: Rows>(d: &D, on: (&DeviceInfo, &Want, &Options)) -> Vec<Candidate> {
+        judged(on, |judge| judge.candidates(D::rows(), d))
+    }
+    dispatch!(op, d => of(d, (info, want, options)))
+}
+
+/// The rows of an operator for a plan.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the reason of each row.
+pub(crate) fn choose<D: Rows>(
+    d: &D,
     info: &DeviceInfo,
     want: &Want,
-    forced: Option<&str>,
-) -> Vec<Candidate> {
-    fn of<D: Rows>(d: &D, info: &DeviceInfo, want: &Want, forced: Option<&str>) -> Vec<Candidate> {
-        candidates(D::rows(), d, info, want, forced, &proven(info))
-    }
-    dispatch!(op, d => of(d, info, want, forced))
+    options: &Options,
+) -> Result<Ladder<D, Launch<D>>> {
+    judged((info, want, options), |judge| judge.choose(D::rows(), d))
+}
+
+fn judged<D: Rows, T>(
+    (info, want, options): (&DeviceInfo, &Want, &Options),
+    with: impl FnOnce(&Judge<'_, D, Launch<D>>) -> T,
+) -> T {
+    let step_bits = |op: &Op| dispatch!(op, d => choose(d, info, want, options).ok().map(|ladder| ladder.bits()));
+    let (forced, proven) = (options.forced(D::ID), proven(info));
+    with(&Judge { info, want, forced, proven: &proven, step_bits: &step_bits })
 }
 
 #[cfg(test)]

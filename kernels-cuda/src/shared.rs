@@ -69,8 +69,8 @@ impl Shared {
     pub(crate) fn staging(&self) -> &Arc<Staging> {
         &self.staging
     }
-    pub(crate) fn forced(&self, op: &str) -> Option<&str> {
-        self.options.forced(op)
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     pub(crate) fn member(&self) -> Option<&Member> {

@@ -1,7 +1,7 @@
 //! The reference as a device like any other.
 
 use crate::{
-    Card, Context, Group, Weights,
+    Card, Compute, Context, Group, Weights,
     launch::{Around, Chosen, Run, launch},
     layout,
     memory::Memory,
@@ -16,8 +16,8 @@ use std::{
 };
 use tandem_hal::{
     Alloc, Candidate, Capabilities, Checked, Class, Device, DeviceId, DeviceInfo, Dialect, Enc,
-    Error, Kernel, Layout, Ledger, LedgerLine, Needs, Op, Options, Place, Result, Stream, View,
-    Want, candidates, choose, dispatch,
+    Error, Judge, Kernel, Layout, Ledger, LedgerLine, Needs, Op, Options, Place, Result, STEPS,
+    Stream, View, Want, dispatch,
 };
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -240,9 +240,18 @@ impl RefDevice {
     }
 }
 
-/// Every host row is proven where it runs: conformance is part of the build.
+/// What the rows of a host are judged by: every one is proven where it runs, since conformance is
+/// part of the build, and all have the same bits, fused or not.
+fn judge<'a, D: Card>(
+    info: &'a DeviceInfo,
+    want: &'a Want,
+    forced: Option<&'a str>,
+) -> Judge<'a, D, Compute<D>> {
+    Judge { info, want, forced, proven: &|_| Ok(()), step_bits: &|_| Some(STEPS) }
+}
+
 fn list_of<D: Card>(d: &D, info: &DeviceInfo, want: &Want, forced: Option<&str>) -> Vec<Candidate> {
-    candidates(D::rows(), d, info, want, forced, &|_| Ok(()))
+    judge(info, want, forced).candidates(D::rows(), d)
 }
 
 fn chosen<D: Card>(
@@ -251,7 +260,7 @@ fn chosen<D: Card>(
     want: &Want,
     forced: Option<&str>,
 ) -> Result<Arc<dyn Run>> {
-    let ladder = choose(D::rows(), d, info, want, forced, &|_| Ok(()))?;
+    let ladder = judge(info, want, forced).choose(D::rows(), d)?;
     Ok(Arc::new(Chosen::new(d, ladder)))
 }
 

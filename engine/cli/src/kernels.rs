@@ -53,13 +53,20 @@ fn samples() -> Vec<Entry> {
     for_each_operator!([samples]).into()
 }
 
-/// The names of an operator's rows on a device.
+/// The names of an operator's rows on a device, and of the bits that several of them share.
 pub(crate) fn rows(device: &dyn Device, operator: &str) -> Vec<&'static str> {
     let samples = samples();
     let launch =
         samples.iter().filter(|entry| entry.id == operator).flat_map(|e| &e.launches).next();
     let candidates = launch.map(|(op, want)| device.candidates(op, want)).unwrap_or_default();
-    candidates.iter().map(|candidate| candidate.kernel).collect()
+    let mut names: Vec<_> = candidates.iter().map(|candidate| candidate.kernel).collect();
+    for bits in candidates.iter().map(|candidate| candidate.bits) {
+        let shared = candidates.iter().filter(|other| other.bits == bits).count() > 1;
+        if shared && !names.contains(&bits) {
+            names.push(bits);
+        }
+    }
+    names
 }
 
 /// Prints the table of each device.

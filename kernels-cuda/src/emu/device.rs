@@ -1,11 +1,11 @@
 //! The reference's device with this backend's table and kernels.
 
 use super::host;
-use crate::rows::{self, Rows, proven};
+use crate::rows::{self, Rows};
 use std::{fs::File, sync::Arc};
 use tandem_hal::{
     Alloc, Candidate, Checked, Class, Device, DeviceInfo, Enc, Kernel, Layout, LedgerLine, Needs,
-    Op, Options, Place, Result, Stream, View, Want, choose, dispatch,
+    Op, Options, Place, Result, Stream, View, Want, dispatch,
 };
 use tandem_reference::{RefDevice, Setup, Weights};
 
@@ -29,12 +29,13 @@ pub(super) fn info_of(inner: &DeviceInfo) -> DeviceInfo {
 impl EmuDevice {
     /// The ranks of a group.
     pub(super) fn group(ranks: u32, options: &Options) -> Vec<EmuDevice> {
-        let (facts, forced) = (info_of(RefDevice::new().info()), options.clone());
+        let facts = info_of(RefDevice::new().info());
+        let given = options.clone();
         let setup = Setup {
             weights: Weights::Plain,
             around: Some(Arc::new(move |op, slots, workspace, _, reference| {
-                let forced = forced.forced(op.id());
-                dispatch!(op, d => host::run(d, slots, (&facts, forced), workspace, reference))
+                let on = (&facts, &given);
+                dispatch!(op, d => host::run(d, slots, on, workspace, reference))
             })),
             ..Setup::default()
         };
@@ -60,7 +61,7 @@ impl Device for EmuDevice {
         self.inner.stream()
     }
     fn candidates(&self, op: &Op, want: &Want) -> Vec<Candidate> {
-        rows::table(op, &self.info, want, self.options.forced(op.id()))
+        rows::table(op, &self.info, want, &self.options)
     }
     fn prepare(&self, op: &Op, want: &Want) -> Result<Arc<dyn Kernel>> {
         fn chosen<D: Rows>(
@@ -69,9 +70,7 @@ impl Device for EmuDevice {
             want: &Want,
             inner: Arc<dyn Kernel>,
         ) -> Result<Arc<dyn Kernel>> {
-            let forced = device.options.forced(D::ID);
-            let on = &device.info;
-            let ladder = choose(D::rows(), d, on, want, forced, &proven(on))?;
+            let ladder = rows::choose(d, &device.info, want, &device.options)?;
             let (bits, needs) = (ladder.bits(), ladder.needs);
             let name = move |rows| ladder.at(rows).map_or("none", |row| row.name);
             Ok(Arc::new(EmuKernel { inner, bits, needs, name: Box::new(name) }))

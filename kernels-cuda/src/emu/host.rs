@@ -5,13 +5,13 @@
 use crate::{
     driver::{Argument, Shape, TensorMap, Tile, ViewArgument},
     launcher::{Launcher, Target},
-    rows::{self, Rows, proven},
+    rows::{self, Rows},
 };
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
     sync::{Mutex, PoisonError},
 };
-use tandem_hal::{DeviceInfo, Dim, Error, Extents, Facts, Numerics, Result, Slot, Want, choose};
+use tandem_hal::{DeviceInfo, Dim, Error, Extents, Facts, Numerics, Options, Result, Slot, Want};
 use tandem_reference::{Arithmetic, Slots};
 
 unsafe extern "C" {
@@ -131,13 +131,13 @@ impl Target for OnHost {
 pub(super) fn run<D: Rows>(
     d: &D,
     slots: &mut Slots<'_>,
-    (info, forced): (&DeviceInfo, Option<&str>),
+    (info, options): (&DeviceInfo, &Options),
     workspace: &mut [u8],
     reference: &mut Arithmetic<'_>,
 ) -> Result<()> {
     let extents = extents(d, slots);
     let want = Want { numerics: Numerics::Free, limits: extents };
-    let Ok(ladder) = choose(D::rows(), d, info, &want, forced, &proven(info)) else {
+    let Ok(ladder) = rows::choose(d, info, &want, options) else {
         return reference(slots);
     };
     let rows = extents.at(D::ROWS);

@@ -15,7 +15,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
 };
-use tandem_hal::{Candidate, Error, Facts, Numerics, Rank, Result, Want};
+use tandem_hal::{Candidate, Error, Facts, Numerics, PORTABLE, Rank, Result, STEPS, Want};
 use tandem_reference::compare::Bias;
 
 /// How much of the list a case goes through.
@@ -40,8 +40,8 @@ pub struct Verdict {
     pub refused: Option<String>,
 }
 
-/// How many ranks were opened, and the row forced on them.
-type Opened = (u32, Option<&'static str>);
+/// How many ranks were opened, and the rows forced on them.
+type Opened = (u32, Vec<(String, String)>);
 
 /// One row of one operator on one lane, with the devices it needs open.
 pub struct RowTest {
@@ -71,15 +71,41 @@ impl RowTest {
         Tested { lane, op, row: self.row, rank: self.rank, bits: self.bits }
     }
 
-    fn devices(&self, ranks: u32, row: Option<&'static str>) -> Result<Arc<Group>> {
+    fn devices(&self, ranks: u32, row: Option<&str>) -> Result<Arc<Group>> {
+        self.opened((
+            ranks,
+            row.map(|row| (self.entry.id.into(), row.into())).into_iter().collect(),
+        ))
+    }
+
+    fn opened(&self, key: Opened) -> Result<Arc<Group>> {
         // Groups are put in whole, so a poisoned lock still guards the map.
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(group) = open.get(&(ranks, row)) {
+        if let Some(group) = open.get(&key) {
             return Ok(group.clone());
         }
-        let group = Arc::new(self.lane.open(ranks, self.entry.id, row)?);
-        open.insert((ranks, row), group.clone());
+        let group = Arc::new(self.lane.open_with(key.0, key.1.clone())?);
+        open.insert(key, group.clone());
         Ok(group)
+    }
+
+    /// Devices where the steps of a fused operator have the bits that a row names, those of plain
+    /// kernels for steps that it does not name. A row of bits of its own takes them as they come.
+    fn steps(&self, case: &Case, free: &Arc<Group>, bits: &str) -> Result<Arc<Group>> {
+        let Some(named) = bits.strip_prefix(STEPS) else { return Ok(free.clone()) };
+        let named: Vec<_> = named.split_whitespace().filter_map(|s| s.split_once('=')).collect();
+        let want = Want { numerics: Numerics::Free, limits: case.extents };
+        let mut overrides = vec![];
+        for step in operator::steps(&case.op) {
+            let of_step = named.iter().find(|(op, _)| *op == step.id());
+            let bits = of_step.map_or(PORTABLE, |(_, bits)| bits);
+            let known = free[0].candidates(&step, &want).iter().any(|c| c.bits == bits);
+            // The reference has one set of bits for everything, and no need to name it.
+            if known || of_step.is_some() {
+                overrides.push((step.id().into(), bits.into()));
+            }
+        }
+        self.opened((operator::ranks(&case.op), overrides))
     }
 
     /// Run a case; a panic is a finding like any other.
@@ -150,6 +176,7 @@ impl RowTest {
             accumulator: *accumulator,
             stranger: &stranger,
             free: &free,
+            steps: &*self.steps(case, &free, bits)?,
             sibling: sibling.as_ref().map(|(name, group)| (*name, &**group)),
         };
         let (base, bias) = agrees::check(&subject, &mut findings)?;

@@ -69,13 +69,20 @@ impl Lane {
         (lanes, skipped)
     }
 
-    /// Open as many ranks, with `row` forced for `op` if one is named. One rank is this lane's
-    /// device, more are the provider's first.
+    /// Open as many ranks, with `row` forced for `op` if one is named.
+    ///
+    /// # Errors
+    /// As [`Lane::open_with`].
+    pub fn open(&self, ranks: u32, op: &str, row: Option<&str>) -> Result<Group> {
+        self.open_with(ranks, row.map(|row| (op.into(), row.into())).into_iter().collect())
+    }
+
+    /// Open as many ranks with these overrides. One rank is this lane's device, more are the
+    /// provider's first.
     ///
     /// # Errors
     /// What the provider returns; fewer devices than ranks are `NoDevice`.
-    pub fn open(&self, ranks: u32, op: &str, row: Option<&str>) -> Result<Group> {
-        let overrides = row.map(|row| (op.into(), row.into())).into_iter().collect();
+    pub fn open_with(&self, ranks: u32, overrides: Vec<(String, String)>) -> Result<Group> {
         let alone = [self.ordinal];
         let all: Vec<u32> = (0..ranks).collect();
         let ordinals = if ranks == 1 { &alone[..] } else { &all[..] };

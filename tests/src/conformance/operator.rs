@@ -50,6 +50,13 @@ pub fn is_fused(op: &Op) -> bool {
     dispatch!(op, d => tandem_hal::is_fused(d))
 }
 
+/// The primitives that the operator is made of; none of a primitive.
+pub fn steps(op: &Op) -> Vec<Op> {
+    let steps = dispatch!(op, d => tandem_hal::Steps::of(d).ops());
+    let primitives = |op: Op| if is_fused(&op) { self::steps(&op) } else { vec![op] };
+    steps.into_iter().flat_map(primitives).collect()
+}
+
 /// What counts as equal for an output.
 pub fn tolerance(op: &Op, operand: &str) -> Tolerance {
     dispatch!(op, d => d.tolerance(operand))

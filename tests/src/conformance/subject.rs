@@ -21,6 +21,8 @@ pub struct Subject<'a> {
     pub stranger: &'a Arc<dyn Device>,
     /// Devices without an override.
     pub free: &'a Group,
+    /// Devices where the steps of a fused operator have the bits that the row names.
+    pub steps: &'a Group,
     /// Another accepted row of the same bits, and devices where it is forced.
     pub sibling: Option<(&'static str, &'a Group)>,
 }

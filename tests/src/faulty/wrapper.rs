@@ -119,7 +119,7 @@ impl Kernel for WrappedKernel {
     fn name(&self, tokens: u64) -> &'static str {
         self.kernel.name(tokens)
     }
-    fn bits(&self) -> &'static str {
+    fn bits(&self) -> &str {
         self.kernel.bits()
     }
     fn needs(&self) -> Needs {
