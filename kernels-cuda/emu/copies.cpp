@@ -193,6 +193,21 @@ unsigned cluster_rank() { return block_rank(); }
 void cluster_sync(const char *file, int line) {
     if (!left_out({"cluster_sync", file, line})) cluster_barrier();
 }
+void cluster_arrive(const char *file, int line) {
+    if (!left_out({"cluster_arrive", file, line})) cluster_come();
+}
+void cluster_wait(const char *file, int line) {
+    if (!left_out({"cluster_wait", file, line})) cluster_leave();
+}
+void peer_arrive(unsigned long long *barrier, unsigned rank) { arrive(known(peer(barrier, rank))); }
+void peers_wait(unsigned long long *barrier, unsigned parity, const char *file, int line) {
+    known(barrier);
+    if (left_out({"peers_wait", file, line})) return;
+    wait_until([=] { return barriers[barrier].phase != parity; });
+}
+bool some_agree(unsigned barrier, unsigned threads, bool mine, const char *file, int line) {
+    return left_out({"some_agree", file, line}) ? mine : some_all(barrier, threads, mine);
+}
 void some_sync(unsigned barrier, unsigned threads, const char *file, int line) {
     if (!left_out({"some_sync", file, line})) some_barrier(barrier, threads);
 }

@@ -27,6 +27,8 @@ constexpr std::uint8_t POISON = 0xFF, UNTOUCHED = 0xA5;
 // Threads that meet.
 struct Meeting {
     unsigned members = 0, arrived = 0, round = 0;
+    // Whether one of them refused, in this round or the one before, in turn.
+    bool refused[2] = {false, false};
 };
 
 struct Block {
@@ -56,6 +58,8 @@ struct Fiber {
     Meeting *at = nullptr;
     unsigned round = 0;
     std::function<bool()> until;
+    // The cluster's round that it has come to.
+    unsigned come = ~0u;
 };
 
 // When what is asynchronous happens: at any moment, as late as can be, at once.
@@ -200,7 +204,7 @@ void prepare(Dim3 first, unsigned count) {
             for (unsigned set = 0; set < 2; set++) {
                 fiber.shown[set] = &lane_words[((std::size_t)set * count + rank) * threads + i / LANES * LANES];
             }
-            fiber.ended = false, fiber.at = nullptr, fiber.until = nullptr;
+            fiber.ended = false, fiber.at = nullptr, fiber.until = nullptr, fiber.come = ~0u;
         }
     }
     hopper_begin();
@@ -295,6 +299,23 @@ bool block_all(bool mine, const char *file, int line) {
 }
 void warp_barrier() { meet(*running->warp); }
 void cluster_barrier() { meet(cluster); }
+void cluster_come() {
+    running->come = cluster.round;
+    if (++cluster.arrived == cluster.members) pass(cluster);
+}
+void cluster_leave() {
+    unsigned come = running->come;
+    wait_until([=] { return cluster.round != come; });
+}
+bool some_all(unsigned barrier, unsigned threads, bool mine) {
+    Meeting &meeting = blocks[running->rank].some[barrier];
+    unsigned turn = meeting.round % 2;
+    // All have left the round before the last.
+    if (meeting.arrived == 0) meeting.refused[turn] = false;
+    meeting.refused[turn] |= !mine;
+    some_barrier(barrier, threads);
+    return !meeting.refused[turn];
+}
 void some_barrier(unsigned barrier, unsigned threads) {
     Meeting &meeting = blocks[running->rank].some[barrier];
     if (meeting.arrived == 0) meeting.members = threads;

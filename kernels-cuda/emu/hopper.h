@@ -18,7 +18,10 @@ struct alignas(64) TensorMap {
 namespace emu {
 unsigned char *dynamic_shared();
 void cluster_barrier();
+void cluster_come();
+void cluster_leave();
 void some_barrier(unsigned barrier, unsigned threads);
+bool some_all(unsigned barrier, unsigned threads, bool mine);
 void *peer(void *place, unsigned rank);
 enum class Format { e4m3, bf16, f16 };
 void product(Format format, float *d, unsigned count, const std::uint32_t *registers, std::uint64_t a, std::uint64_t b,
@@ -43,11 +46,19 @@ void async_fence(EMU_SITE);
 unsigned cluster_rank();
 void cluster_sync(EMU_SITE);
 template <typename T> T *peer_shared(T *place, unsigned rank) { return (T *)emu::peer((void *)place, rank); }
+void cluster_arrive(EMU_SITE);
+void cluster_wait(EMU_SITE);
+void peer_arrive(unsigned long long *barrier, unsigned rank);
+void peers_wait(unsigned long long *barrier, unsigned parity, EMU_SITE);
 void some_sync(unsigned barrier, unsigned threads, EMU_SITE);
+bool some_agree(unsigned barrier, unsigned threads, bool mine, EMU_SITE);
 template <int REGISTERS> void more_registers() {}
 template <int REGISTERS> void fewer_registers() {}
 inline void wait_for_previous() {}
 inline void let_next_begin() {}
+
+unsigned halves_of_e4m3(unsigned codes);
+unsigned product_of_halves(unsigned a, unsigned b);
 
 unsigned long long operand_128(const void *place);
 void mma_fence(EMU_SITE);

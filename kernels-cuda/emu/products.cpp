@@ -5,6 +5,7 @@
 #include "hopper.h"
 #include "machine.h"
 
+#include <bit>
 #include <deque>
 #include <map>
 #include <vector>
@@ -225,6 +226,29 @@ void products_wait(unsigned pending) {
 }  // namespace emu
 
 using namespace emu;
+
+// Every code of E4M3 is a number of f16.
+unsigned halves_of_e4m3(unsigned codes) {
+    unsigned halves = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned code = codes >> 8 * i & 0xFF;
+        Factor value = factor(Format::e4m3, code);
+        _Float16 half = (_Float16)std::ldexp((double)std::abs(value.significand), value.exponent - 3);
+        unsigned bits = value.finite ? std::bit_cast<std::uint16_t>(half) | (code & 0x80) << 8 : 0x7FFF;
+        halves |= bits << 16 * i;
+    }
+    return halves;
+}
+unsigned product_of_halves(unsigned a, unsigned b) {
+    unsigned halves = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        auto half = [&](unsigned x) { return std::bit_cast<_Float16>((std::uint16_t)(x >> 16 * i)); };
+        float product = (float)half(a) * (float)half(b);
+        std::uint16_t bits = std::bit_cast<std::uint16_t>((_Float16)product);
+        halves |= (unsigned)(product == product ? bits : 0x7FFF) << 16 * i;
+    }
+    return halves;
+}
 
 unsigned long long operand_128(const void *place) {
     return (unsigned long long)((shared_address(place) & 0x3FFFF) >> 4) | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;

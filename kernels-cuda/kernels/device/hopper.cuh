@@ -85,9 +85,38 @@ template <typename T> DEVICE T *peer_shared(T *place, u32 rank) {
     return (T *)peer;
 }
 
+// The two halves of the above: threads may do other things in between, all of them both.
+DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+// Arrives at the same barrier of another block of the cluster, or of this one; what was done before is seen by those
+// who wait as peers.
+DEVICE void peer_arrive(u64 *barrier, u32 rank) {
+    asm volatile(
+        "{\n.reg .b32 peer;\nmapa.shared::cluster.u32 peer, %0, %1;\n"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer];\n}" ::"r"(shared_address(barrier)),
+        "r"(rank)
+        : "memory");
+}
+DEVICE void peers_wait(u64 *barrier, u32 parity) {
+    asm volatile("{\n.reg .pred done;\nAGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra AGAIN;\n}" ::"r"(shared_address(barrier)),
+                 "r"(parity)
+                 : "memory");
+}
+
 // `threads` of a block, those that name the same barrier; 0 is that of all threads.
 DEVICE void some_sync(u32 barrier, u32 threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+// As above; whether all say so.
+DEVICE bool some_agree(u32 barrier, u32 threads, bool mine) {
+    u32 all;
+    asm volatile("{\n.reg .pred own, all;\nsetp.ne.u32 own, %3, 0;\nbar.red.and.pred all, %1, %2, own;\n"
+                 "selp.u32 %0, 1, 0, all;\n}"
+                 : "=r"(all)
+                 : "r"(barrier), "r"(threads), "r"((u32)mine)
+                 : "memory");
+    return all;
 }
 // Registers of a warpgroup: as many as this from here on.
 template <int REGISTERS> DEVICE void more_registers() {
@@ -99,6 +128,19 @@ template <int REGISTERS> DEVICE void fewer_registers() {
 // Under programmatic launches: until the launch before has ended, and that the next may begin.
 DEVICE void wait_for_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 DEVICE void let_next_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+// The two codes of E4M3 in the lower half of a word as f16, the first in the lower half; NaN stays NaN.
+DEVICE u32 halves_of_e4m3(u32 codes) {
+    u32 halves;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"((u16)codes));
+    return halves;
+}
+// Products of two pairs of f16, each rounded once.
+DEVICE u32 product_of_halves(u32 a, u32 b) {
+    u32 product;
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+    return product;
+}
 
 // Matrix products of a warpgroup: d[64, N] = a[64, K] b[N, K]^T, added to d by the forms that say so. Thread t holds, for each 8
 // columns j, d[4 j + 2 h + i] = row 16 (t / 32) + t % 32 / 4 + 8 h, column 8 j + t % 4 * 2 + i. Operands in shared
