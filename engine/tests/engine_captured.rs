@@ -13,8 +13,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use tandem_engine::Result;
 use tandem_engine::exec::{
-    DraftLists, Drafter, Engine, EngineOptions, Event, Forward, Geometry, Request, RequestId,
-    Runner, Sample, Sampled, StepLists, StepShape,
+    DraftLists, Drafter, Engine, EngineOptions, Event, Forward, Geometry, Graphs, Network, Request,
+    RequestId, Runner, Sample, Sampled, StepLists, StepShape,
 };
 use tandem_engine::sample::SamplingParameters;
 use tandem_hal::{Device, Enc, Place, Rule, View};
@@ -24,7 +24,7 @@ use tandem_reference::{RefDevice, Setup, Weights};
 #[derive(Debug, Clone, Copy)]
 struct How {
     weights: Weights,
-    captured: bool,
+    captured: Option<Graphs>,
     draft_tokens: u64,
     chunk_tokens: u64,
 }
@@ -49,13 +49,27 @@ fn options(chunk_tokens: u64, draft_tokens: u64) -> EngineOptions {
     }
 }
 
-fn runner(device: &Arc<dyn Device>, captured: bool, options: &EngineOptions) -> Runner<Recorder> {
+fn runner(
+    device: &Arc<dyn Device>,
+    captured: Option<Graphs>,
+    options: &EngineOptions,
+) -> Runner<Recorder> {
     let resident = Recorder::new(demo::resident(device.as_ref(), true, options));
     let mut runner = Runner::new(device, resident, options, Rule::Block).unwrap();
-    if captured {
+    if let Some(graphs) = captured {
         let reserved = device.ledger();
-        runner.capture(options).unwrap();
+        runner.capture(&EngineOptions { graphs, ..options.clone() }).unwrap();
         assert_eq!(device.ledger(), reserved, "a capture reserved something");
+        let (parts, eager) = runner.captured();
+        let drafts = if options.draft_tokens > 0 { options.step_sizes.len() } else { 0 };
+        let whole = StepShape::all(options, runner.network().geometry()).len() + drafts;
+        match graphs {
+            Graphs::Full => assert_eq!((parts, eager), (whole, 0)),
+            // Each of the nine layers attends.
+            Graphs::Segments => {
+                assert!(parts > 2 * whole && eager >= 3 * whole, "{parts}, {eager}");
+            }
+        }
     }
     runner
 }
@@ -66,10 +80,13 @@ fn run(how: How) -> Outcome {
     let options = options(how.chunk_tokens, how.draft_tokens);
     let runner = runner(&device, how.captured, &options);
     let reserved = device.ledger();
-    let mut engine = Engine::new(Witness::new(runner), options).unwrap();
+    let witness = Witness { poisons: true, ..Witness::new(runner) };
+    let mut engine = Engine::new(witness, options).unwrap();
     let answers = answers(&mut engine, requests());
     assert_eq!(device.ledger(), reserved, "something was reserved after the start");
-    let Witness { runner, logits } = engine.model();
+    let Witness { runner, logits, .. } = engine.model();
+    let poisoned = runner.network().poison(runner.stream());
+    assert!(poisoned > 1 << 20, "{poisoned} bytes of scratch");
     Outcome { answers, logits: logits.clone(), replays: runner.replays() }
 }
 
@@ -90,7 +107,7 @@ fn requests() -> Vec<Request> {
 fn compare(how: How, plain: &Outcome) {
     let outcome = run(how);
     println!("{how:?}: {} replays", outcome.replays);
-    assert_eq!(outcome.replays > 0, how.captured, "{how:?}");
+    assert_eq!(outcome.replays > 0, how.captured.is_some(), "{how:?}");
     for (at, (got, expected)) in outcome.answers.iter().zip(&plain.answers).enumerate() {
         assert_eq!(got.tokens, expected.tokens, "{how:?}, request {at}");
     }
@@ -98,18 +115,21 @@ fn compare(how: How, plain: &Outcome) {
     assert!(outcome.logits == plain.logits, "{how:?}: logits differ");
 }
 
+/// Everything that a step computes anew is NaN when it begins.
 #[test]
 fn captured_or_not_in_any_layout_and_any_chunks() {
     let mut plain = vec![];
+    let (full, segments) = (Some(Graphs::Full), Some(Graphs::Segments));
     for draft_tokens in [0, 5] {
-        let how = How { weights: Weights::Plain, captured: false, draft_tokens, chunk_tokens: 64 };
+        let how = How { weights: Weights::Plain, captured: None, draft_tokens, chunk_tokens: 64 };
         let outcome = run(how);
         for (weights, captured, chunk_tokens) in [
-            (Weights::Plain, true, 64),
-            (Weights::Expanded, false, 11),
-            (Weights::Expanded, true, 1),
-            (Weights::Scrambled, false, 30),
-            (Weights::Scrambled, true, 64),
+            (Weights::Plain, full, 64),
+            (Weights::Plain, segments, 64),
+            (Weights::Expanded, None, 11),
+            (Weights::Expanded, full, 1),
+            (Weights::Scrambled, None, 30),
+            (Weights::Scrambled, segments, 64),
         ] {
             compare(How { weights, captured, draft_tokens, chunk_tokens }, &outcome);
         }
@@ -150,7 +170,7 @@ fn guarded(draft_tokens: u64, step_sizes: Vec<u64>) -> Engine<Guarded> {
         step_sizes,
         ..engine_support::options()
     };
-    let runner = runner(&device, true, &options);
+    let runner = runner(&device, Some(Graphs::Full), &options);
     Engine::new(Guarded::new(Witness::new(runner)), options).unwrap()
 }
 
@@ -234,14 +254,14 @@ impl Forward for Pressed {
 struct Stage {
     device: Arc<dyn Device>,
     engine: Engine<Pressed>,
-    captured: bool,
+    captured: Option<Graphs>,
     events: Vec<Vec<Event>>,
 }
 
 impl Stage {
-    fn new(captured: bool) -> Self {
+    fn new(captured: Option<Graphs>) -> Self {
         let device: Arc<dyn Device> = Arc::new(RefDevice::new());
-        let options = options(32, 5);
+        let options = EngineOptions { graphs: captured.unwrap_or_default(), ..options(32, 5) };
         let runner = runner(&device, captured, &options);
         let (witness, recaptures) = (Witness::new(runner), Cell::new(false));
         let model = Pressed { witness, options: options.clone(), recaptures };
@@ -261,7 +281,7 @@ impl Stage {
             self.events.push(self.engine.step().unwrap());
             self.engine.check().unwrap();
             let replayed = replays(self) > before;
-            assert!(at + 3 < count || replayed == self.captured, "step {at} of {count}");
+            assert!(at + 3 < count || replayed == self.captured.is_some(), "step {at} of {count}");
         }
         assert_eq!(self.engine.running(), running);
     }
@@ -289,7 +309,7 @@ impl Stage {
 }
 
 /// The events of every step and all logits, while memory, requests and sizes come and go.
-fn turmoil(captured: bool) -> (Vec<Vec<Event>>, Logits) {
+fn turmoil(captured: Option<Graphs>) -> (Vec<Vec<Event>>, Logits) {
     let mut stage = Stage::new(captured);
     let reserved = stage.device.ledger();
     stage.add(5, 200, false);
@@ -317,7 +337,7 @@ fn turmoil(captured: bool) -> (Vec<Vec<Event>>, Logits) {
     stage.steps(1 + 3, 2);
     assert_eq!(stage.device.ledger(), reserved, "the engine's memory has changed");
 
-    stage.engine.model().recaptures.set(captured);
+    stage.engine.model().recaptures.set(captured.is_some());
     stage.steps(3, 2);
     (stage.events, stage.engine.model().witness.logits.clone())
 }
@@ -326,10 +346,13 @@ fn turmoil(captured: bool) -> (Vec<Vec<Event>>, Logits) {
 /// nothing that it was made for can grow.
 #[test]
 fn c091_addresses_stay_put() {
-    let ((plain, plain_logits), (captured, logits)) = (turmoil(false), turmoil(true));
-    assert_eq!(captured.len(), plain.len());
-    for (step, (captured, plain)) in captured.iter().zip(&plain).enumerate() {
-        assert_eq!(captured, plain, "step {step}");
+    let (plain, plain_logits) = turmoil(None);
+    for graphs in [Graphs::Full, Graphs::Segments] {
+        let (captured, logits) = turmoil(Some(graphs));
+        assert_eq!(captured.len(), plain.len());
+        for (step, (captured, plain)) in captured.iter().zip(&plain).enumerate() {
+            assert_eq!(captured, plain, "step {step}");
+        }
+        assert!(logits == plain_logits, "logits differ");
     }
-    assert!(logits == plain_logits, "logits differ");
 }

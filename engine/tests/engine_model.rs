@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tandem_engine::exec::{
-    Chunk, EngineOptions, Forward, Geometry, Network, Runner, StepLists, StepShape,
+    Chunk, EngineOptions, Forward, Geometry, Graphs, Network, Runner, StepLists, StepShape,
 };
 use tandem_engine::kv::{PagePools, SequencePages};
 use tandem_hal::{Device, Rule};
@@ -52,6 +52,7 @@ impl Machine {
             skip_upper_half: true,
             step_sizes: Vec::new(),
             pictures: 0,
+            graphs: Graphs::Full,
             biases: 0,
             seed: 0,
         };

@@ -38,6 +38,7 @@ mod real;
 mod record;
 mod stream;
 mod table;
+mod tape;
 mod view;
 
 pub use compose::{Ref, STEPS, Steps, steps_bits};
@@ -63,4 +64,5 @@ pub use real::Real;
 pub use record::{Form, Record};
 pub use stream::{Graph, Stream, Ticket};
 pub use table::{Accumulator, Judge, Ladder, PORTABLE, Proven, Rank, Row, Verdict, is_fused};
+pub use tape::{Launch, Tape};
 pub use view::{Alloc, Arena, Layout, Shape, View};

@@ -2,9 +2,9 @@
 
 use crate::{
     Class, Device, DeviceId, Dim, Dir, Domain, Error, Extents, Facts, IoSet, Kernel, Layout, Needs,
-    Numerics, Op, Operator, Place, Result, SYMS, Stream, View, Want, compose::Composite,
+    Numerics, Op, Operator, Place, Result, SYMS, Stream, Tape, View, Want, compose::Composite,
 };
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 /// Operands of one operator, at most.
 pub const MAX_OPERANDS: usize = 20;
@@ -20,6 +20,15 @@ pub struct Checked<'a> {
 }
 
 impl<'a> Checked<'a> {
+    /// Of operands that were checked.
+    pub(crate) fn new(
+        op: &'a Op,
+        views: &'a [&'a View],
+        workspace: &'a View,
+        extents: Extents,
+    ) -> Self {
+        Checked { op, views, workspace, extents }
+    }
     /// The descriptor.
     pub fn op(&self) -> &'a Op {
         self.op
@@ -89,7 +98,14 @@ impl Erased {
     /// Check the operands, then launch. Writes nothing when the check fails.
     pub(crate) fn launch(&self, views: &[&View], workspace: &View, on: &dyn Stream) -> Result<()> {
         let extents = self.check(views, workspace)?;
-        self.kernel.launch(&Checked { op: &self.op, views, workspace, extents }, on)
+        let io = Checked::new(&self.op, views, workspace, extents);
+        match (on as &dyn Any).downcast_ref::<Tape>() {
+            Some(tape) => {
+                tape.push(&self.op, &self.kernel, &io);
+                Ok(())
+            }
+            None => self.kernel.launch(&io, on),
+        }
     }
 
     /// The single operand check. Every backend relies on it in its SAFETY comments.

@@ -4,7 +4,7 @@ use std::iter::successors;
 
 use clap::Args;
 use serde_json::Value;
-use tandem_engine::exec::EngineOptions;
+use tandem_engine::exec::{EngineOptions, Graphs};
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::Config;
 use tandem_engine::plan::{self, Placement};
@@ -45,6 +45,11 @@ pub(crate) struct Limits {
     /// Launch kernels one by one instead of replaying steps captured at the start; the same bits
     #[arg(long)]
     pub(crate) enforce_eager: bool,
+    /// How steps are captured: "full", each as one graph, or "segments", as graphs between the
+    /// launches of indexer and attention; the same bits
+    #[arg(long, value_name = "HOW", default_value = "full", value_parser = graphs)]
+    #[arg(conflicts_with = "enforce_eager")]
+    pub(crate) graphs: Graphs,
     /// Where the n-gram tables lie: {"cpu_offload": true} for the host, as if left out, false for
     /// the device
     #[arg(long, value_name = "JSON", value_parser = engram_config)]
@@ -60,6 +65,14 @@ pub(crate) fn engram_config(text: &str) -> std::result::Result<Placement, String
         (1, Some(true)) => Ok(Placement::Host),
         (1, Some(false)) => Ok(Placement::Device),
         _ => Err("the one key is cpu_offload, true or false".to_owned()),
+    }
+}
+
+fn graphs(text: &str) -> std::result::Result<Graphs, String> {
+    match text {
+        "full" => Ok(Graphs::Full),
+        "segments" => Ok(Graphs::Segments),
+        _ => Err("is neither full nor segments".to_owned()),
     }
 }
 
@@ -158,6 +171,7 @@ impl Limits {
             skip_upper_half: true,
             step_sizes: if self.enforce_eager { Vec::new() } else { doublings(sequences) },
             pictures: self.pictures(config, pictures)?,
+            graphs: self.graphs,
             biases: 300,
             seed,
         })

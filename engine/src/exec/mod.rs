@@ -40,7 +40,7 @@ pub use event::{Event, FinishReason, Usage, What};
 pub use forward::{Drafter, Forward, LogProbs, Sample, Sampled};
 pub use geometry::{Geometry, PictureGeometry, UpperHalf};
 pub use network::Network;
-pub use options::EngineOptions;
+pub use options::{EngineOptions, Graphs};
 pub use prompt_picture::PromptPicture;
 pub use ranks::Ranks;
 pub use request::{Request, RequestId};

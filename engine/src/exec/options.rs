@@ -24,6 +24,8 @@ pub struct EngineOptions {
     /// Numbers of sequences that steps without prompt rows, and drafts, are padded to, ascending
     /// and at most `sequences`. With none nothing is padded, and nothing captured.
     pub step_sizes: Vec<u64>,
+    /// How those are captured.
+    pub graphs: Graphs,
     /// Pictures whose rows are held at once; 0 when none are read. A request may have more: each is
     /// held from its first computed position to its last.
     pub pictures: u64,
@@ -31,6 +33,16 @@ pub struct EngineOptions {
     pub biases: u64,
     /// From which requests without a seed take theirs.
     pub seed: u64,
+}
+
+/// How steps are captured. Results are the same to the bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Graphs {
+    /// Each as one graph.
+    #[default]
+    Full,
+    /// As graphs between the launches that look through the caches, which are queued one by one.
+    Segments,
 }
 
 impl EngineOptions {

@@ -64,7 +64,8 @@ impl<N: Network> Runner<N> {
         let (on, geometry) = (self.stream.as_ref(), self.network.geometry().clone());
         for shape in StepShape::all(options, &geometry) {
             let batch = self.buffer.upload(&StepLists::padding(shape, &geometry), on)?;
-            let captured = Captured::new(on, || self.network.forward(&batch, on))?;
+            let forward = |on: &dyn Stream| self.network.forward(&batch, on);
+            let captured = Captured::new(on, options.graphs, forward)?;
             self.captured_steps.insert(shape, captured);
         }
         let sizes = if options.draft_tokens > 0 { options.step_sizes.as_slice() } else { &[] };
@@ -72,7 +73,8 @@ impl<N: Network> Runner<N> {
             let lists = DraftLists::new(&[], sequences, &[], &geometry);
             let batch = self.buffer.upload_draft(&lists, on)?;
             let staged = self.drafts.stage(&[], sequences, on)?;
-            let captured = Captured::new(on, || self.launch_draft(&batch, &staged))?;
+            let draft = |on: &dyn Stream| self.launch_draft(&batch, &staged, on);
+            let captured = Captured::new(on, options.graphs, draft)?;
             self.captured_drafts.insert(sequences, captured);
         }
         Ok(())
@@ -81,6 +83,13 @@ impl<N: Network> Runner<N> {
     /// Steps and drafts that ran as captured.
     pub fn replays(&self) -> u64 {
         self.replays
+    }
+
+    /// Graphs of all captured steps and drafts, and launches queued between them.
+    pub fn captured(&self) -> (usize, usize) {
+        let steps = self.captured_steps.values().map(Captured::counts);
+        let drafts = self.captured_drafts.values().map(Captured::counts);
+        steps.chain(drafts).fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1))
     }
 
     /// The model.
@@ -93,8 +102,13 @@ impl<N: Network> Runner<N> {
         self.stream.as_ref()
     }
 
-    fn launch_draft(&self, batch: &DraftBatch, staged: &StagedDraft) -> Result<()> {
-        let (network, on) = (&self.network, self.stream.as_ref());
+    fn launch_draft(
+        &self,
+        batch: &DraftBatch,
+        staged: &StagedDraft,
+        on: &dyn Stream,
+    ) -> Result<()> {
+        let network = &self.network;
         let logits = network.draft(batch, on)?;
         let bias = |previous: &_, logits: &_| network.bias(previous, logits, on);
         self.drafts.draw(&logits, batch, staged, &bias, on)
@@ -133,7 +147,7 @@ impl<N: Network> Forward for Runner<N> {
                 self.replays += 1;
                 captured.replay(on)?;
             }
-            None => self.launch_draft(&batch, &staged)?,
+            None => self.launch_draft(&batch, &staged, on)?,
         }
         self.drafts.read(drafters.len(), on)
     }

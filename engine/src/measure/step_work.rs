@@ -1,6 +1,6 @@
 //! What one step computes.
 
-use crate::exec::EngineOptions;
+use crate::exec::{EngineOptions, Graphs};
 use crate::kv::PAGE_TOKENS;
 
 /// The same number of rows at the end of each of some sequences.
@@ -54,6 +54,7 @@ impl StepWork {
             skip_upper_half: false,
             step_sizes: Vec::new(),
             pictures: 0,
+            graphs: Graphs::Full,
             biases: 1,
             seed: 0,
         }

@@ -7,7 +7,9 @@ use tandem_hal::{Device, Place, Stream, View};
 
 use super::StepWork;
 use crate::error::{Error, Result};
-use crate::exec::{Captured, Chunk, EngineOptions, Geometry, Network, StepBuffer, StepLists};
+use crate::exec::{
+    Captured, Chunk, EngineOptions, Geometry, Graphs, Network, StepBuffer, StepLists,
+};
 use crate::kv::{OutOfPages, PagePools, SequencePages};
 use crate::model::v41::{Config, ModelWeights, Resident};
 use crate::sample::read;
@@ -96,7 +98,7 @@ impl Synthetic {
         }
         let lists = self.lists(work)?;
         let batch = self.buffer.upload(&lists, stream)?;
-        let captured = Captured::new(stream, || self.resident.forward(&batch, stream))?;
+        let captured = Captured::new(stream, Graphs::Full, |on| self.resident.forward(&batch, on))?;
         let replay = || -> Result<Duration> {
             let start = stream.mark()?;
             captured.replay(stream)?;

@@ -8,7 +8,9 @@ use tandem_hal::{
 };
 
 use crate::error::Result;
-use crate::exec::{Batch, Chunk, EngineOptions, Geometry, PictureSpan, StepBuffer, StepLists};
+use crate::exec::{
+    Batch, Chunk, EngineOptions, Geometry, Graphs, PictureSpan, StepBuffer, StepLists,
+};
 use crate::kv::{Checkpoint, OutOfPages, PAGE_TOKENS, PagePools, PoolPages, SequencePages};
 use crate::model::v41::layer::LayerScratch;
 use crate::model::v41::{
@@ -67,6 +69,7 @@ impl Subject {
             skip_upper_half: false,
             step_sizes: vec![],
             pictures: 1,
+            graphs: Graphs::Full,
             biases: 0,
             seed: 0,
         };

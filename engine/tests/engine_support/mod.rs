@@ -10,8 +10,8 @@
 use std::collections::HashMap;
 use tandem_engine::error::Result;
 use tandem_engine::exec::{
-    DraftLists, Drafter, Engine, EngineOptions, Event, FinishReason, Forward, Geometry, LogProbs,
-    Request, RequestId, RowLists, Sample, Sampled, StepLists, UpperHalf, Usage, What,
+    DraftLists, Drafter, Engine, EngineOptions, Event, FinishReason, Forward, Geometry, Graphs,
+    LogProbs, Request, RequestId, RowLists, Sample, Sampled, StepLists, UpperHalf, Usage, What,
 };
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::sample::{Draws, Purpose};
@@ -96,6 +96,7 @@ pub fn options() -> EngineOptions {
         skip_upper_half: true,
         step_sizes: Vec::new(),
         pictures: 0,
+        graphs: Graphs::Full,
         biases: 4,
         seed: 1,
     }

@@ -9,7 +9,7 @@ use tandem_engine::exec::{Batch, DraftBatch, EngineOptions, Geometry, Network};
 use tandem_engine::model::v41::vision_tower::TowerWeights;
 use tandem_engine::model::v41::{Config, ModelWeights, Resident};
 use tandem_engine::weights::{Checkpoint, Content, Files, Share, Source};
-use tandem_hal::{Device, Place, Stream, View};
+use tandem_hal::{Device, Enc, Place, Stream, Tape, View};
 
 use super::{DEMO, demo_config, demo_map};
 
@@ -42,6 +42,8 @@ fn source(checkpoint: &Checkpoint) -> Source<'_> {
 /// everything at equal addresses, which is what captured ones rely on.
 pub struct Recorder {
     pub resident: Resident,
+    /// Memory that a step computes anew, by reservation, once a step has run.
+    scratch: RefCell<HashMap<u64, View>>,
     logits: RefCell<Option<View>>,
     /// As they print, by shape.
     addresses: RefCell<HashMap<[u64; 4], String>>,
@@ -49,12 +51,44 @@ pub struct Recorder {
 
 impl Recorder {
     pub fn new(resident: Resident) -> Self {
-        Self { resident, logits: RefCell::default(), addresses: RefCell::default() }
+        Self {
+            resident,
+            scratch: RefCell::default(),
+            logits: RefCell::default(),
+            addresses: RefCell::default(),
+        }
     }
 
     /// The logits of the last step.
     pub fn last(&self) -> View {
         self.logits.borrow().clone().expect("steps and captures run the model")
+    }
+
+    /// Fills everything that a step computes anew with ones, NaN in every format; how many bytes.
+    pub fn poison(&self, on: &dyn Stream) -> u64 {
+        let scratch = self.scratch.borrow();
+        scratch
+            .values()
+            .map(|all| {
+                on.fill(all, 0xff).unwrap();
+                all.bytes()
+            })
+            .sum()
+    }
+
+    /// Where launches of a step leave what only it needs.
+    fn finds_scratch(&self, batch: &Batch) -> Result<()> {
+        let tape = Tape::default();
+        self.resident.forward(batch, &tape)?;
+        let mut scratch = self.scratch.borrow_mut();
+        for launch in tape.into_launches() {
+            let allocs = launch.views().iter().chain([launch.workspace()]).map(View::alloc);
+            for alloc in allocs.filter(|alloc| alloc.purpose.starts_with("scratch.")) {
+                let all = View::dense(alloc, 0, Enc::U8, &[alloc.bytes])?;
+                scratch.insert(alloc.id, all);
+            }
+        }
+        Ok(())
     }
 
     fn stays(&self, shape: [u64; 4], operands: &dyn Debug) {
@@ -70,6 +104,9 @@ impl Network for Recorder {
         self.resident.geometry()
     }
     fn forward(&self, batch: &Batch, on: &dyn Stream) -> Result<View> {
+        if self.scratch.borrow().is_empty() {
+            self.finds_scratch(batch)?;
+        }
         let logits = self.resident.forward(batch, on)?;
         *self.logits.borrow_mut() = Some(logits.clone());
         // Others are never captured.

@@ -17,11 +17,13 @@ pub type Logits = HashMap<Vec<u32>, Vec<u8>>;
 pub struct Witness {
     pub runner: Runner<Recorder>,
     pub logits: Logits,
+    /// Whether what a step computes anew is spoilt before it.
+    pub poisons: bool,
 }
 
 impl Witness {
     pub fn new(runner: Runner<Recorder>) -> Self {
-        Self { runner, logits: Logits::new() }
+        Self { runner, logits: Logits::new(), poisons: false }
     }
 
     /// The first rows of the logits that the last step left.
@@ -39,6 +41,9 @@ impl Forward for Witness {
         self.runner.geometry()
     }
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
+        if self.poisons {
+            self.runner.network().poison(self.runner.stream());
+        }
         let sampled = self.runner.step(lists, samples)?;
         if samples.is_empty() {
             return Ok(sampled);
