@@ -57,7 +57,7 @@ pub use op::{
     Slot, Sym,
 };
 pub use ops::*;
-pub use plan::{Checked, Lane, MAX_OPERANDS, Plan};
+pub use plan::{Checked, Lane, MAX_OPERANDS, Plan, Side};
 pub use provider::{Options, Provider};
 pub use rates::{Floor, Rates};
 pub use real::Real;

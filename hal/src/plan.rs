@@ -316,9 +316,44 @@ pub struct Lane<'a> {
     pub stream: &'a dyn Stream,
     /// Scratch, at least the largest need of the plans that run here.
     pub workspace: &'a View,
+    /// Where work goes that need not be done before what is launched here next.
+    pub side: Option<Side<'a>>,
 }
 
-impl Lane<'_> {
+/// A second queue beside that of a [`Lane`], with scratch of its own.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// The queue.
+    pub stream: &'a dyn Stream,
+    /// Scratch, at least the largest need of the plans that run there.
+    pub workspace: &'a View,
+}
+
+impl<'a> Lane<'a> {
+    /// A lane for work that needs what was launched here so far, but nothing launched later; nothing
+    /// here needs it until [`Lane::join`]. This lane itself where it has no side, and on a [`Tape`],
+    /// which has one order.
+    ///
+    /// # Errors
+    /// As [`Stream::wait`].
+    pub fn fork(&self) -> Result<Lane<'a>> {
+        let Some(Side { stream, workspace }) = self.beside() else { return Ok(*self) };
+        stream.wait(self.stream)?;
+        Ok(Lane { stream, workspace, side: None })
+    }
+
+    /// What is launched here from now on needs everything that was launched on the side.
+    ///
+    /// # Errors
+    /// As [`Stream::wait`].
+    pub fn join(&self) -> Result<()> {
+        self.beside().map_or(Ok(()), |side| self.stream.wait(side.stream))
+    }
+
+    fn beside(&self) -> Option<Side<'a>> {
+        self.side.filter(|_| !(self.stream as &dyn Any).is::<Tape>())
+    }
+
     /// [`Plan::launch`] here.
     ///
     /// # Errors

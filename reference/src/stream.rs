@@ -32,10 +32,18 @@ struct Tape {
 
 type SharedTape = Mutex<Tape>;
 
-/// A queue. `recording` is dead when the capture it belonged to has ended.
+/// A stream's part in a capture; over when the tape is gone.
+#[derive(Default)]
+struct Part {
+    tape: Weak<SharedTape>,
+    /// Whether the capture began here.
+    origin: bool,
+}
+
+/// A queue.
 pub(crate) struct RefStream {
     device: Arc<Shared>,
-    recording: Mutex<Weak<SharedTape>>,
+    part: Mutex<Part>,
 }
 
 struct RefGraph {
@@ -76,7 +84,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl RefStream {
     pub(crate) fn new(device: Arc<Shared>) -> RefStream {
-        RefStream { device, recording: Mutex::new(Weak::new()) }
+        RefStream { device, part: Mutex::default() }
     }
 
     /// `on` as a stream of `device`.
@@ -90,7 +98,7 @@ impl RefStream {
     }
 
     fn tape(&self) -> Option<Arc<SharedTape>> {
-        lock(&self.recording).upgrade()
+        lock(&self.part).tape.upgrade()
     }
 
     /// Refuse what a capture cannot hold.
@@ -157,12 +165,12 @@ impl Stream for RefStream {
     fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Graph>> {
         self.eager("capture")?;
         let tape = Arc::new(Mutex::new(Tape::default()));
-        *lock(&self.recording) = Arc::downgrade(&tape);
+        *lock(&self.part) = Part { tape: Arc::downgrade(&tape), origin: true };
         let result = body();
         // Forked streams hold weak links: whatever happened, they are free again when this ends.
         let finished = std::mem::take(&mut *lock(&tape));
         drop(tape);
-        *lock(&self.recording) = Weak::new();
+        *lock(&self.part) = Part::default();
         result?;
         if finished.forks > 0 {
             return Err(Error::NotWhileCapturing { what: "a forked stream was not joined" });
@@ -188,12 +196,16 @@ impl Stream for RefStream {
             (None, None) => Ok(()),
             (None, Some(theirs)) => {
                 lock(&theirs).forks += 1;
-                *lock(&self.recording) = Arc::downgrade(&theirs);
+                *lock(&self.part) = Part { tape: Arc::downgrade(&theirs), origin: false };
                 Ok(())
             }
             (Some(ours), Some(theirs)) if Arc::ptr_eq(&ours, &theirs) => {
-                lock(&ours).forks -= 1;
-                *lock(&other.recording) = Weak::new();
+                let mut part = lock(&other.part);
+                // A fork may wait for its origin again; only what forked can join.
+                if !part.origin {
+                    lock(&ours).forks -= 1;
+                    *part = Part::default();
+                }
                 Ok(())
             }
             (Some(_), _) => {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use tandem_hal::{
-    Arena, Class, Device, Enc, EngramLookup, EngramLookupIo, Error, Extents, Mxfp8Linear,
-    Mxfp8LinearIo, Operator, Options, Place, Provider, Stream, Sym, View, Want, num::bf16,
+    Arena, Class, Device, Enc, EngramLookup, EngramLookupIo, Error, Extents, Lane, Mxfp8Linear,
+    Mxfp8LinearIo, Operator, Options, Place, Provider, Side, Stream, Sym, View, Want, num::bf16,
 };
 use tandem_reference::{RefDevice, RefProvider, Setup, Weights};
 
@@ -117,12 +117,22 @@ fn forks_join_or_the_capture_fails_and_frees_them() {
     let b = bench(RefDevice::new(), 2);
     let plan = b.device.plan(LINEAR, &want(2)).expect("a row");
     let side = b.device.stream().expect("a stream");
+    let lane = Lane {
+        stream: &*b.stream,
+        workspace: &b.none,
+        side: Some(Side { stream: &*side, workspace: &b.none }),
+    };
     let joined = b.stream.capture(&mut || {
-        side.wait(&*b.stream)?;
-        plan.launch(&*side, &b.none, b.io())?;
-        b.stream.wait(&*side)
+        lane.fork()?.run(&plan, b.io())?;
+        lane.run(&plan, b.io())?;
+        // A fork may wait for its origin again.
+        lane.fork()?.run(&plan, b.io())?;
+        lane.join()
     });
-    assert_eq!(joined.expect("joined").nodes(), 1);
+    assert_eq!(joined.expect("joined").nodes(), 3);
+    let alone = Lane { side: None, ..lane };
+    let one = b.stream.capture(&mut || alone.fork()?.run(&plan, b.io()).and(alone.join()));
+    assert_eq!(one.expect("nothing forked").nodes(), 1);
     let open = b.stream.capture(&mut || side.wait(&*b.stream));
     assert!(matches!(open.err(), Some(Error::NotWhileCapturing { .. })));
     side.sync().expect("the fork was freed");

@@ -89,7 +89,7 @@ impl Sampler {
         if samples.is_empty() {
             return Ok(Vec::new());
         }
-        let lane = Lane { stream: on, workspace: &self.workspace };
+        let lane = Lane { stream: on, workspace: &self.workspace, side: None };
         let firsts = self.firsts(samples);
         for (sample, first) in samples.iter().zip(&firsts) {
             if sample.parameters.changes_logits() {
@@ -99,7 +99,7 @@ impl Sampler {
         let (p, token) = (self.p.rows(0..outputs)?, self.token.rows(0..outputs)?);
         self.draw_all(logits, samples, (&p, &token), on)?;
         let drawn = read::i32(&token, on)?;
-        let lane = Lane { stream: on, workspace: &self.workspace };
+        let lane = Lane { stream: on, workspace: &self.workspace, side: None };
         let verifying = samples.iter().take_while(|sample| !sample.drafts.is_empty()).count();
         let verified = match &mut self.verifier {
             Some(verifier) if verifying > 0 => {
@@ -151,7 +151,7 @@ impl Sampler {
         let filters = lists.stage(&mut self.staging)?;
         let uniform = self.staging.f32(&uniform, &[outputs])?;
         self.staging.flush(on)?;
-        let lane = Lane { stream: on, workspace: &self.workspace };
+        let lane = Lane { stream: on, workspace: &self.workspace, side: None };
         let io = FilterIo {
             logits,
             temperature: &filters.temperature,
@@ -183,7 +183,7 @@ impl Sampler {
                 *token = id as i32;
             }
         }
-        let lane = Lane { stream: on, workspace: &self.workspace };
+        let lane = Lane { stream: on, workspace: &self.workspace, side: None };
         let rows = self.log_prober.read(logits, &tokens, lane)?;
         for ((sample, first), sampled) in samples.iter().zip(firsts).zip(sampled) {
             let Some(top) = sample.parameters.log_probs else { continue };

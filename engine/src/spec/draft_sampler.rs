@@ -83,7 +83,7 @@ impl DraftSampler {
         on: &dyn Stream,
     ) -> Result<()> {
         let sequences = batch.sequences;
-        let lane = Lane { stream: on, workspace: &self.workspace };
+        let lane = Lane { stream: on, workspace: &self.workspace, side: None };
         let mut previous = batch.id.rows(0..sequences)?;
         for place in 0..self.block {
             let rows = place * sequences..(place + 1) * sequences;

@@ -12,6 +12,7 @@ use crate::exec::{
     Batch, Chunk, EngineOptions, Geometry, Graphs, PictureSpan, StepBuffer, StepLists,
 };
 use crate::kv::{Checkpoint, OutOfPages, PAGE_TOKENS, PagePools, PoolPages, SequencePages};
+use crate::model::v41::lanes::Lanes;
 use crate::model::v41::layer::LayerScratch;
 use crate::model::v41::{
     CacheFormats, Caches, Config, Limits, Model, ModelWeights, Pools, Recipe, Scratch,
@@ -28,7 +29,7 @@ pub struct Subject {
     model: Model,
     caches: Caches,
     scratch: Scratch,
-    workspace: View,
+    lanes: Lanes,
     buffer: StepBuffer,
     pools: PagePools,
     limits: Limits,
@@ -96,7 +97,7 @@ impl Subject {
             stream: device.stream()?,
             caches: Caches::with_formats(device.as_ref(), config, &formats, &pools)?,
             scratch: model.scratch(device.as_ref())?,
-            workspace: model.workspace(device.as_ref())?,
+            lanes: model.lanes(device.as_ref())?,
             buffer: StepBuffer::new(device.as_ref(), &geometry, &options, picture_rows.clone())?,
             picture_rows,
             pools: PagePools::new(pages),
@@ -151,7 +152,7 @@ impl Subject {
     }
     /// Where launches go.
     pub fn lane(&self) -> Lane<'_> {
-        Lane { stream: self.stream.as_ref(), workspace: &self.workspace }
+        self.lanes.lane(self.stream.as_ref())
     }
     /// Where step lists are uploaded through.
     pub fn buffer(&mut self) -> (&mut StepBuffer, &dyn Stream) {

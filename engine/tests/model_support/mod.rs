@@ -9,6 +9,7 @@ pub mod witness;
 use std::fs;
 
 use tandem_engine::exec::{Batch, DraftBatch, RatioLists, UpperRows};
+use tandem_engine::model::v41::lanes::Lanes;
 use tandem_engine::model::v41::{Caches, Config, Limits, Model, Pools, Recipe, Scratch};
 use tandem_engine::text::{Tokenizer, VocabularyMap};
 use tandem_hal::null::Null;
@@ -71,7 +72,7 @@ pub struct Bench {
     pub model: Model,
     pub caches: Caches,
     pub scratch: Scratch,
-    pub workspace: View,
+    pub lanes: Lanes,
     pub stream: Box<dyn Stream>,
     limits: Limits,
     inputs: Inputs,
@@ -93,14 +94,14 @@ impl Bench {
         let model = Model::plan(device, config, recipe, limits, weights).unwrap();
         let caches = Caches::with_formats(device, config, &recipe.formats, &limits.pools).unwrap();
         let scratch = model.scratch(device).unwrap();
-        let workspace = model.workspace(device).unwrap();
+        let lanes = model.lanes(device).unwrap();
         let stream = device.stream().unwrap();
         let inputs = Inputs::new(device, &limits, config);
-        Bench { model, caches, scratch, workspace, stream, limits, inputs }
+        Bench { model, caches, scratch, lanes, stream, limits, inputs }
     }
 
     pub fn lane(&self) -> Lane<'_> {
-        Lane { stream: self.stream.as_ref(), workspace: &self.workspace }
+        self.lanes.lane(self.stream.as_ref())
     }
 
     /// Positions `rows` of the sequence `ids`, logits wanted of the step's rows `outputs`.

@@ -11,7 +11,6 @@ use tandem_hal::{
 
 use super::block::{BlockShape, Rows};
 use super::config::Config;
-use super::mhc::Flow;
 use super::plans::Plans;
 use crate::error::Result;
 use crate::weights::{Module, Room};
@@ -160,13 +159,14 @@ impl Attention {
             lse: false,
         };
         let (n, k) = (d.group_rank, d.group_width());
+        let store = NormRotateStore { eps, rotate, cache: formats.window() };
         Ok(Self {
             wq_a: plans.plan(linear(d.rank, d.hidden))?,
             q_norm: plans.plan(RmsNormCast { width: d.rank, eps })?,
             wq_b: plans.plan(linear(d.heads * d.head_dim, d.rank))?,
             rotate: plans.plan(heads.clone())?,
-            wkv: plans.plan(linear(d.head_dim, d.hidden))?,
-            store: plans.plan(NormRotateStore { eps, rotate, cache: formats.window() })?,
+            wkv: plans.beside(|plans| plans.plan(linear(d.head_dim, d.hidden)))?,
+            store: plans.beside(|plans| plans.plan(store))?,
             attend: plans.plan(attend)?,
             rotate_back: plans.plan(Rotate { inverse: true, ..heads })?,
             wo_a: plans.plan(GroupedLinear { groups: d.groups, n, k })?,
@@ -177,11 +177,25 @@ impl Attention {
         })
     }
 
-    /// The low-rank query, `qr8`, which the indexer needs before attention runs.
-    pub fn query(&self, on: Lane<'_>, x8: &View, t: &AttentionScratch) -> Result<()> {
+    /// The queries: the low-rank one, `qr8`, which the indexer needs, and those of the heads, turned.
+    pub fn query(
+        &self,
+        on: Lane<'_>,
+        x8: &View,
+        position: &View,
+        t: &AttentionScratch,
+    ) -> Result<()> {
         on.run(&self.wq_a, Mxfp8LinearIo { x: x8, weight: &self.w.wq_a, y: &t.qr })?;
         let io = RmsNormCastIo { x: &t.qr, weight: &self.w.q_norm, y: &t.qr8 };
-        Ok(on.run(&self.q_norm, io)?)
+        on.run(&self.q_norm, io)?;
+        on.run(&self.wq_b, Mxfp8LinearIo { x: &t.qr8, weight: &self.w.wq_b, y: &t.q })?;
+        Ok(on.run(&self.rotate, RotateIo { x: &self.heads(&t.q)?, position })?)
+    }
+
+    /// Vectors of all heads as a rotation takes them: one head has no axis of its own.
+    fn heads(&self, x: &View) -> Result<View> {
+        let Rotate { heads, head_dim, .. } = *self.rotate.descriptor();
+        Ok(if heads == 1 { x.clone() } else { x.split_last(heads, head_dim)? })
     }
 
     /// Window entries of rows with inputs `x8`, written to `at` in `window`; `kv` is scratch.
@@ -199,26 +213,19 @@ impl Attention {
         Ok(on.run(&self.store, io)?)
     }
 
-    /// `flow.x8` to `flow.y`; [`Attention::query`] has run.
+    /// Queries and entries to `y`; [`Attention::query`] and [`Attention::store_window`] have run.
     pub fn forward(
         &self,
         on: Lane<'_>,
-        flow: &Flow,
         rows: &Rows<'_>,
-        window: &View,
-        selected: Option<Selected<'_>>,
+        (window, selected): (&View, Option<Selected<'_>>),
+        y: &View,
         t: &AttentionScratch,
     ) -> Result<()> {
         let (w, position) = (&self.w, rows.position);
-        let own = (position, rows.window_store);
-        self.store_window(on, &flow.x8, own, &t.kv, window)?;
-        on.run(&self.wq_b, Mxfp8LinearIo { x: &t.qr8, weight: &w.wq_b, y: &t.q })?;
         let attend = self.attend.descriptor();
         let heads = |x: &View| x.split_last(attend.heads, attend.head_dim);
         let (q, o) = (heads(&t.q)?, heads(&t.o)?);
-        // One head has no axis of its own in a rotation.
-        let (turn, back) = if attend.heads == 1 { (&t.q, &t.o) } else { (&q, &o) };
-        on.run(&self.rotate, RotateIo { x: turn, position })?;
         let none = |enc| View::absent(enc);
         let (no_cache, no_list, no_lse) = (none(window.enc()), none(Enc::I32), none(Enc::F32));
         on.run(
@@ -234,11 +241,11 @@ impl Attention {
                 lse: &no_lse,
             },
         )?;
-        on.run(&self.rotate_back, RotateIo { x: back, position })?;
+        on.run(&self.rotate_back, RotateIo { x: &self.heads(&t.o)?, position })?;
         let GroupedLinear { groups, n, k } = *self.wo_a.descriptor();
-        let (x, y) = (t.o.split_last(groups, k)?, t.z.split_last(groups, n)?);
-        on.run(&self.wo_a, GroupedLinearIo { x: &x, weight: &w.wo_a, y: &y })?;
+        let (x, z) = (t.o.split_last(groups, k)?, t.z.split_last(groups, n)?);
+        on.run(&self.wo_a, GroupedLinearIo { x: &x, weight: &w.wo_a, y: &z })?;
         on.run(&self.cast, CastIo { x: &t.z, y: &t.z8 })?;
-        Ok(on.run(&self.wo_b, Mxfp8LinearIo { x: &t.z8, weight: &w.wo_b, y: &flow.y })?)
+        Ok(on.run(&self.wo_b, Mxfp8LinearIo { x: &t.z8, weight: &w.wo_b, y })?)
     }
 }

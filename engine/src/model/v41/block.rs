@@ -239,7 +239,9 @@ impl Block {
         w: BlockWeights,
     ) -> Result<Self> {
         let (config, recipe) = (shape.config, shape.recipe);
-        let compressor = w.compressor.map(|w| Compressor::plan(plans, shape, w)).transpose()?;
+        let compressor =
+            w.compressor.map(|w| plans.beside(|plans| Compressor::plan(plans, shape, w)));
+        let compressor = compressor.transpose()?;
         let indexer = match (w.indexer, topology) {
             (Some(w), Some(topology)) => {
                 let stage = (topology.candidates, score_budget_bytes);
@@ -272,7 +274,8 @@ impl Block {
         t: &BlockScratch,
     ) -> Result<()> {
         self.attn.open(on, &t.flow)?;
-        self.compress(on, rows, caches, t)
+        self.compress(on, rows, caches, t)?;
+        Ok(on.join()?)
     }
 
     /// The block: `flow.streams` and `flow.pre` in place. With `published`, entries and keys of the
@@ -287,33 +290,44 @@ impl Block {
     ) -> Result<()> {
         let flow = &t.flow;
         self.attn.open(on, flow)?;
+        // Entries need nothing of the queries.
+        let beside = on.fork()?;
         if !published {
-            self.compress(on, rows, caches, t)?;
+            self.compress(beside, rows, caches, t)?;
         }
-        self.attention.query(on, &flow.x8, &t.attention)?;
-        let selected = match (rows.compressed, caches.source) {
-            (Some(compressed), Some(source)) => {
-                let scratch = compressed_scratch(t)?;
-                if let Some(indexer) = &self.indexer {
-                    indexer.forward(
-                        on,
-                        (&flow.x, &t.attention.qr8),
-                        (rows.position, &compressed),
-                        &source.keys,
-                        &scratch.index,
-                        &scratch.selection,
-                    )?;
-                }
-                Some(Selected { latents: &source.latents, at: &scratch.selection.at })
-            }
-            _ => None,
-        };
-        self.attention.forward(on, flow, rows, caches.window, selected, &t.attention)?;
+        let (window, at) = (caches.window, (rows.position, rows.window_store));
+        self.attention.store_window(beside, &flow.x8, at, &t.attention.kv, window)?;
+        self.attention.query(on, &flow.x8, rows.position, &t.attention)?;
+        if let (Some(indexer), Some(scratch)) = (&self.indexer, &t.compressed) {
+            let x = (&flow.x, &t.attention.qr8);
+            indexer.query(on, x, rows.position, &scratch.index)?;
+        }
+        on.join()?;
+        let selected = self.select(on, rows, caches, t)?;
+        self.attention.forward(on, rows, (window, selected), &flow.y, &t.attention)?;
         self.attn.close(on, flow)?;
         let flow = &flow.swapped();
         self.ffn.open(on, flow)?;
         self.moe.forward(on, flow, rows.picture, &t.moe)?;
         self.ffn.close(on, flow)
+    }
+
+    /// The compressed entries that the rows attend to, selected here or below.
+    fn select<'a>(
+        &self,
+        on: Lane<'_>,
+        rows: &Rows<'_>,
+        caches: &BlockCaches<'a>,
+        t: &'a BlockScratch,
+    ) -> Result<Option<Selected<'a>>> {
+        let (Some(compressed), Some(source)) = (&rows.compressed, caches.source) else {
+            return Ok(None);
+        };
+        let CompressedScratch { index, selection, .. } = compressed_scratch(t)?;
+        if let Some(indexer) = &self.indexer {
+            indexer.forward(on, compressed, &source.keys, index, selection)?;
+        }
+        Ok(Some(Selected { latents: &source.latents, at: &selection.at }))
     }
 
     fn compress(

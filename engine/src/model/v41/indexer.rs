@@ -149,15 +149,13 @@ impl Indexer {
         })
     }
 
-    /// The selection of rows with normed inputs `x` and low-rank queries `qr8`.
-    pub fn forward(
+    /// Queries and weights of rows with normed inputs `x` and low-rank queries `qr8`.
+    pub fn query(
         &self,
         on: Lane<'_>,
         (x, qr8): (&View, &View),
-        (position, rows): (&View, &Compressed<'_>),
-        keys: &View,
+        position: &View,
         t: &IndexScratch,
-        selection: &Selection,
     ) -> Result<()> {
         let w = &self.w;
         on.run(&self.wq_b, Mxfp8LinearIo { x: qr8, weight: &w.wq_b, y: &t.q })?;
@@ -167,7 +165,18 @@ impl Indexer {
         on.run(&self.cast, CastIo { x: &t.q, y: &t.q4 })?;
         let none = View::absent(Enc::BF16);
         let io = Bf16LinearIo { x, weight: &w.weights_proj, bias: &none, y: &t.weight };
-        on.run(&self.weights_proj, io)?;
+        Ok(on.run(&self.weights_proj, io)?)
+    }
+
+    /// The selection of rows whose [`Indexer::query`] has run.
+    pub fn forward(
+        &self,
+        on: Lane<'_>,
+        rows: &Compressed<'_>,
+        keys: &View,
+        t: &IndexScratch,
+        selection: &Selection,
+    ) -> Result<()> {
         self.select(on, rows, keys, t, selection)?;
         let (entry, y) = (&selection.entries, &selection.at);
         let (sequence, table) = (rows.sequence, rows.table);

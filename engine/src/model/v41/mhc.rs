@@ -117,14 +117,15 @@ impl SubLayer {
     ) -> Result<Self> {
         let (streams, width) = (config.hyper.streams as u64, config.hidden_size as u64);
         let norm_eps = Real::new(config.norm_eps);
+        let mixes = MhcMixes {
+            streams,
+            width,
+            iterations: config.hyper.sinkhorn_iterations as u64,
+            eps: Real::new(config.hyper.eps),
+            norm_eps,
+        };
         Ok(Self {
-            mixes: plans.plan(MhcMixes {
-                streams,
-                width,
-                iterations: config.hyper.sinkhorn_iterations as u64,
-                eps: Real::new(config.hyper.eps),
-                norm_eps,
-            })?,
+            mixes: plans.beside(|plans| plans.plan(mixes))?,
             collapse: plans.plan(MhcCollapseNorm { streams, width, eps: norm_eps })?,
             expand: plans.plan(MhcExpand { streams, width })?,
             delayed: recipe.delayed_mix,
@@ -132,10 +133,12 @@ impl SubLayer {
         })
     }
 
-    /// Before the sub-layer: `spare_pre`, `post` and `comb` from the streams, then its input.
+    /// Before the sub-layer: `spare_pre`, `post` and `comb` from the streams, and its input. The mixes may go on beside
+    /// what follows until the lane is joined; an input that needs them comes after them.
     pub fn open(&self, on: Lane<'_>, flow: &Flow) -> Result<()> {
         let w = &self.w;
-        on.run(
+        let beside = if self.delayed { on.fork()? } else { on };
+        beside.run(
             &self.mixes,
             MhcMixesIo {
                 streams: &flow.streams,

@@ -18,6 +18,7 @@ pub mod engram;
 pub mod engram_hash;
 pub mod head;
 pub mod indexer;
+pub mod lanes;
 pub mod layer;
 pub mod ledger;
 pub mod mhc;

@@ -1,7 +1,7 @@
 //! The whole model: embedding, layers, head, and the draft beside them.
 
 use tandem_hal::{
-    Arena, Device, Elem, Embed, EmbedIo, Enc, Extents, Fingerprint, GatherRows, GatherRowsIo, Lane,
+    Device, Elem, Embed, EmbedIo, Enc, Extents, Fingerprint, GatherRows, GatherRowsIo, Lane,
     MhcStart, MhcStartIo, PlaceRows, PlaceRowsIo, Plan, Sym, View,
 };
 
@@ -11,8 +11,9 @@ use super::config::Config;
 use super::dspark::{DraftScratch, Drafter, Shared};
 use super::engram::Engram;
 use super::head::{Head, HeadScratch};
+use super::lanes::Lanes;
 use super::layer::{Layer, LayerScratch};
-use super::plans::Plans;
+use super::plans::{Needs, Plans};
 use super::recipe::Recipe;
 use super::weights::ModelWeights;
 use crate::error::{Error, Result};
@@ -102,7 +103,7 @@ pub struct Model {
     embedding: View,
     share: crate::weights::Share,
     fingerprint: Fingerprint,
-    workspace_bytes: u64,
+    needs: Needs,
 }
 
 impl Model {
@@ -145,7 +146,7 @@ impl Model {
             }
             _ => None,
         };
-        let (fingerprint, workspace_bytes) = plans.finish();
+        let (fingerprint, needs) = plans.finish();
         Ok(Self {
             config: config.clone(),
             recipe: recipe.clone(),
@@ -161,7 +162,7 @@ impl Model {
             embedding,
             share,
             fingerprint,
-            workspace_bytes,
+            needs,
         })
     }
 
@@ -222,14 +223,12 @@ impl Model {
         Ok(Scratch { layers, output_streams, output_pre, head, draft: draft.transpose()? })
     }
 
-    /// The scratch that a [`Lane`] for this model needs.
+    /// What launches of this model go through.
     ///
     /// # Errors
-    /// [`Error::Device`] when memory runs out.
-    pub fn workspace(&self, device: &dyn Device) -> Result<View> {
-        let bytes = self.workspace_bytes.max(1);
-        Ok(Arena::new(device, View::reserved_bytes(Enc::U8, &[bytes]), "scratch.workspace")?
-            .view(Enc::U8, &[bytes])?)
+    /// As [`Lanes::new`].
+    pub fn lanes(&self, device: &dyn Device) -> Result<Lanes> {
+        Lanes::new(device, self.needs)
     }
 
     /// One step. With upper rows, layers from [`Model::split`] on run on those rows only.

@@ -113,12 +113,40 @@ pub struct Moe {
     down: Plan<ExpertDown>,
     /// More than one rank only.
     reduce: Option<Plan<AllReduce>>,
-    shared_up: Plan<Mxfp8Linear>,
-    shared_unit: Plan<Swiglu>,
-    cast: Plan<Cast>,
-    shared_down: Plan<Mxfp8Linear>,
+    shared: SharedExpert,
     add: Plan<AddShared>,
     w: MoeWeights,
+}
+
+/// The expert that every row visits.
+struct SharedExpert {
+    up: Plan<Mxfp8Linear>,
+    unit: Plan<Swiglu>,
+    cast: Plan<Cast>,
+    down: Plan<Mxfp8Linear>,
+}
+
+impl SharedExpert {
+    fn plan(plans: &mut Plans<'_>, (hidden, inner): (u64, u64), limit: Real) -> Result<Self> {
+        Ok(Self {
+            up: plans.plan(Mxfp8Linear { n: inner, k: hidden })?,
+            unit: plans.plan(Swiglu { slots: 1, inter: inner, limit, weighted: false })?,
+            cast: plans.plan(Cast { to: Enc::Q8, width: inner })?,
+            down: plans.plan(Mxfp8Linear { n: hidden, k: inner })?,
+        })
+    }
+
+    fn forward(&self, on: Lane<'_>, x8: &View, w: &MoeWeights, t: &MoeScratch) -> Result<()> {
+        let inner = self.up.descriptor().n;
+        let (gate, up) = (t.shared_up.cols(0..inner)?, t.shared_up.cols(inner..2 * inner)?);
+        on.run(&self.up, Mxfp8LinearIo { x: x8, weight: &w.shared_w1, y: &gate })?;
+        on.run(&self.up, Mxfp8LinearIo { x: x8, weight: &w.shared_w3, y: &up })?;
+        let none = View::absent(Enc::F32);
+        on.run(&self.unit, SwigluIo { x: &t.shared_up, weight: &none, y: &t.shared_unit })?;
+        on.run(&self.cast, CastIo { x: &t.shared_unit, y: &t.shared_unit8 })?;
+        let io = Mxfp8LinearIo { x: &t.shared_unit8, weight: &w.shared_w2, y: &t.shared };
+        Ok(on.run(&self.down, io)?)
+    }
 }
 
 impl Moe {
@@ -151,10 +179,7 @@ impl Moe {
             up: plans.plan(ExpertUp { experts: experts.clone(), limit })?,
             down: plans.plan(ExpertDown { experts })?,
             reduce: (ranks > 1).then(|| plans.plan(reduce)).transpose()?,
-            shared_up: plans.plan(Mxfp8Linear { n: inner, k: hidden })?,
-            shared_unit: plans.plan(Swiglu { slots: 1, inter: inner, limit, weighted: false })?,
-            cast: plans.plan(Cast { to: Enc::Q8, width: inner })?,
-            shared_down: plans.plan(Mxfp8Linear { n: hidden, k: inner })?,
+            shared: plans.beside(|plans| SharedExpert::plan(plans, (hidden, inner), limit))?,
             add: plans.plan(AddShared { hidden })?,
             w,
         })
@@ -169,6 +194,7 @@ impl Moe {
         t: &MoeScratch,
     ) -> Result<()> {
         let (w, x8) = (&self.w, &flow.x8);
+        self.shared.forward(on.fork()?, x8, w, t)?;
         on.run(&self.gate, F32LinearIo { x: &flow.x, weight: &w.gate, y: &t.logits })?;
         let (no_bias, no_picture) = (View::absent(Enc::F32), View::absent(Enc::I32));
         on.run(
@@ -185,7 +211,6 @@ impl Moe {
         let (expert, weight, w1, w3) = (&t.expert, &t.weight, &w.w1, &w.w3);
         on.run(&self.up, ExpertUpIo { x: x8, expert, weight, w1, w3, y: &t.up8 })?;
         on.run(&self.down, ExpertDownIo { x: &t.up8, expert, w2: &w.w2, y: &t.routed })?;
-        self.shared_expert(on, x8, t)?;
         let routed = match &self.reduce {
             Some(reduce) => {
                 on.run(reduce, AllReduceIo { x: &t.routed, y: &t.summed })?;
@@ -193,19 +218,7 @@ impl Moe {
             }
             None => &t.routed,
         };
+        on.join()?;
         Ok(on.run(&self.add, AddSharedIo { routed, shared: &t.shared, y: &flow.y })?)
-    }
-
-    fn shared_expert(&self, on: Lane<'_>, x8: &View, t: &MoeScratch) -> Result<()> {
-        let (w, inner) = (&self.w, self.shared_up.descriptor().n);
-        let (gate, up) = (t.shared_up.cols(0..inner)?, t.shared_up.cols(inner..2 * inner)?);
-        on.run(&self.shared_up, Mxfp8LinearIo { x: x8, weight: &w.shared_w1, y: &gate })?;
-        on.run(&self.shared_up, Mxfp8LinearIo { x: x8, weight: &w.shared_w3, y: &up })?;
-        let none = View::absent(Enc::F32);
-        let io = SwigluIo { x: &t.shared_up, weight: &none, y: &t.shared_unit };
-        on.run(&self.shared_unit, io)?;
-        on.run(&self.cast, CastIo { x: &t.shared_unit, y: &t.shared_unit8 })?;
-        let io = Mxfp8LinearIo { x: &t.shared_unit8, weight: &w.shared_w2, y: &t.shared };
-        Ok(on.run(&self.shared_down, io)?)
     }
 }

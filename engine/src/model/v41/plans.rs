@@ -7,13 +7,29 @@ pub struct Plans<'a> {
     device: &'a dyn Device,
     limits: Extents,
     fingerprint: Fingerprint,
-    workspace_bytes: u64,
+    needs: Needs,
+    beside: bool,
+}
+
+/// Scratch that launches must be given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Needs {
+    /// Every launch.
+    pub workspace_bytes: u64,
+    /// Those that may go beside others.
+    pub side_bytes: u64,
 }
 
 impl<'a> Plans<'a> {
     /// For launches up to `limits`.
     pub fn new(device: &'a dyn Device, limits: Extents) -> Self {
-        Self { device, limits, fingerprint: Fingerprint::default(), workspace_bytes: 0 }
+        Self {
+            device,
+            limits,
+            fingerprint: Fingerprint::default(),
+            needs: Needs::default(),
+            beside: false,
+        }
     }
 
     /// The largest extents of a launch.
@@ -41,12 +57,24 @@ impl<'a> Plans<'a> {
     pub fn plan_within<D: Operator>(&mut self, descriptor: D, limits: Extents) -> Result<Plan<D>> {
         let plan = self.device.plan(descriptor, &Want::row_invariant(limits))?;
         self.fingerprint.add(&plan);
-        self.workspace_bytes = self.workspace_bytes.max(plan.workspace_bytes());
+        let Needs { workspace_bytes, side_bytes } = &mut self.needs;
+        *workspace_bytes = plan.workspace_bytes().max(*workspace_bytes);
+        if self.beside {
+            *side_bytes = plan.workspace_bytes().max(*side_bytes);
+        }
         Ok(plan)
     }
 
-    /// What the plans compute, and the scratch that every launch must be given.
-    pub fn finish(self) -> (Fingerprint, u64) {
-        (self.fingerprint, self.workspace_bytes)
+    /// Plans of launches that may go beside others.
+    pub fn beside<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.beside, true);
+        let made = make(self);
+        self.beside = outer;
+        made
+    }
+
+    /// What the plans compute, and the scratch that they need.
+    pub fn finish(self) -> (Fingerprint, Needs) {
+        (self.fingerprint, self.needs)
     }
 }

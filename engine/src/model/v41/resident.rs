@@ -1,9 +1,10 @@
 //! A model with everything it needs to run steps: caches, buffers, scratch.
 
-use tandem_hal::{Device, Enc, Lane, Stream, View};
+use tandem_hal::{Device, Enc, Stream, View};
 
 use super::caches::{Caches, Pools};
 use super::config::Config;
+use super::lanes::Lanes;
 use super::model::{Limits, Model, Scratch};
 use super::recipe::Recipe;
 use super::vision_tower::{Tower, TowerWeights};
@@ -18,7 +19,7 @@ pub struct Resident {
     model: Model,
     caches: Caches,
     scratch: Scratch,
-    workspace: View,
+    lanes: Lanes,
     geometry: Geometry,
     eye: Option<Eye>,
 }
@@ -66,7 +67,7 @@ impl Resident {
             eye: None,
             caches: Caches::new(device, config, &pools)?,
             scratch: model.scratch(device)?,
-            workspace: model.workspace(device)?,
+            lanes: model.lanes(device)?,
             model,
             geometry,
         })
@@ -104,10 +105,6 @@ impl Resident {
     pub fn caches(&self) -> &Caches {
         &self.caches
     }
-
-    fn lane<'a>(&'a self, stream: &'a dyn Stream) -> Lane<'a> {
-        Lane { stream, workspace: &self.workspace }
-    }
 }
 
 impl Network for Resident {
@@ -118,7 +115,7 @@ impl Network for Resident {
     /// Besides, every row leaves its context entries for the draft. Those of rejected rows lie past
     /// the sequence's end, like their window entries, until later rows replace them.
     fn forward(&self, batch: &Batch, on: &dyn Stream) -> Result<View> {
-        let lane = self.lane(on);
+        let lane = self.lanes.lane(on);
         let outcome = self.model.forward(lane, batch, &self.caches, &self.scratch)?;
         let rows = batch.upper.as_ref().map_or(batch, |upper| &upper.rows);
         let drafter = self.model.drafter().zip(self.scratch.draft.as_ref());
@@ -146,12 +143,12 @@ impl Network for Resident {
 
     fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {
         let (drafter, scratch) = self.drafter()?;
-        Ok(drafter.forward(self.lane(on), batch, &self.caches, scratch)?.logits)
+        Ok(drafter.forward(self.lanes.lane(on), batch, &self.caches, scratch)?.logits)
     }
 
     fn bias(&self, previous: &View, logits: &View, on: &dyn Stream) -> Result<()> {
         let (drafter, _) = self.drafter()?;
-        drafter.bias(self.lane(on), previous, logits)
+        drafter.bias(self.lanes.lane(on), previous, logits)
     }
 }
 

@@ -140,8 +140,8 @@ impl Tower {
         ];
         let gelu = plans.plan(Gelu { width: v.hidden })?;
         let place = plans.plan(PlaceRows { width: v.hidden })?;
-        let (_, workspace_bytes) = plans.finish();
-        let reserve = |room: &mut Room<'_>| Scratch::reserve(room, &v, workspace_bytes);
+        let (_, needs) = plans.finish();
+        let reserve = |room: &mut Room<'_>| Scratch::reserve(room, &v, needs.workspace_bytes);
         let t = Room::reserve(device, "vision.scratch", reserve)?;
         Ok(Self {
             sizes: v,
@@ -175,7 +175,7 @@ impl Tower {
         (patches, grid): (&[u8], (u32, u32)),
         rows: &View,
     ) -> Result<()> {
-        let on = Lane { stream, workspace: &self.t.workspace };
+        let on = Lane { stream, workspace: &self.t.workspace, side: None };
         let features = self.features(on, patches, grid)?;
         let cells = self.align(on, &features, grid)?;
         self.assemble(on, &cells, grid, rows)
