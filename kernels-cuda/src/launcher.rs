@@ -85,9 +85,10 @@ impl Launcher<'_> {
         threads: u32,
         arguments: &[Argument<'_>],
     ) -> Result<()> {
-        // Plain kernels could be launched ahead, as they wait themselves: in a chain of one kernel that saves 0.3 us
-        // a launch, but in a graph of a whole step it costs as much.
-        self.launch(kernel, &Shape::flat(at_most(rows, BLOCKS), threads), arguments)
+        // Plain kernels wait themselves for what is in front of them.
+        let programmatic = kernel.contains("__portable");
+        let flat = Shape::flat(at_most(rows, BLOCKS), threads);
+        self.launch(kernel, &Shape { programmatic, ..flat }, arguments)
     }
 
     /// As [`Target::tensor_map`].

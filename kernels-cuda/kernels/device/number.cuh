@@ -19,11 +19,15 @@ typedef long long i64;
 #define KERNEL(name, threads) static void name
 #endif
 
-// What a plain kernel does first: it may be launched before what is in front of it has ended, and lets what is behind it
-// be. Nothing in memory is touched before.
+// Blocks up to which a plain kernel lets what is behind it begin at once. More would take the places that their own
+// kernel still needs.
+constexpr u32 SMALL_GRID = 64;
+
+// What a plain kernel does first: it may be launched before what is in front of it has ended. Nothing in memory is touched
+// before.
 DEVICE void begin() {
 #ifdef __CUDACC__
-    cudaTriggerProgrammaticLaunchCompletion();
+    if (gridDim.x <= SMALL_GRID) cudaTriggerProgrammaticLaunchCompletion();
     cudaGridDependencySynchronize();
 #endif
 }
@@ -63,6 +67,18 @@ DEVICE float root_reciprocal(float x) {
     return __frsqrt_rn(x);
 #else
     return (float)(1.0 / __builtin_sqrt((double)x));
+#endif
+}
+
+// Reciprocal to within two last places of f64, of a number whose reciprocal is not subnormal.
+DEVICE double near_reciprocal(double x) {
+#ifdef __CUDACC__
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    double error = fma(-x, y, 1.0);
+    return fma(y, fma(error, error, error), y);
+#else
+    return 1.0 / x;
 #endif
 }
 
