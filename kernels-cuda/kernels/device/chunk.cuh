@@ -19,20 +19,27 @@ struct Chunk {
 DEVICE float lower_bf16(u32 word) { return float_of(word << 16); }
 DEVICE float upper_bf16(u32 word) { return float_of(word & 0xFFFF0000u); }
 
-DEVICE Chunk load_chunk(const u16 *from) {
-    Words<4> words = load_words<4>(from);
+DEVICE Chunk bf16_chunk(Words<4> words) {
     Chunk x;
 #pragma unroll
     for (int i = 0; i < CHUNK; i++) x.of[i] = i % 2 == 0 ? lower_bf16(words.of[i / 2]) : upper_bf16(words.of[i / 2]);
     return x;
 }
 
-DEVICE Chunk load_chunk(const float *from) {
-    Words<4> low = load_words<4>(from), high = load_words<4>(from + 4);
+DEVICE Chunk f32_chunk(Words<4> low, Words<4> high) {
     Chunk x;
 #pragma unroll
     for (int i = 0; i < CHUNK; i++) x.of[i] = float_of(i < 4 ? low.of[i % 4] : high.of[i % 4]);
     return x;
+}
+
+DEVICE Chunk load_chunk(const u16 *from) { return bf16_chunk(load_words<4>(from)); }
+DEVICE Chunk load_chunk(const float *from) { return f32_chunk(load_words<4>(from), load_words<4>(from + 4)); }
+
+// At multiples of 16 bytes.
+DEVICE Chunk aligned_chunk(const u16 *from) { return bf16_chunk(*(const Words<4> *)from); }
+DEVICE Chunk aligned_chunk(const float *from) {
+    return f32_chunk(((const Words<4> *)from)[0], ((const Words<4> *)from)[1]);
 }
 
 DEVICE float widened(float x) { return x; }
@@ -42,6 +49,11 @@ DEVICE float widened(u16 bf16) { return bf16_to_f32(bf16); }
 template <typename T> struct Plain {
     View view;
 };
+
+// Whether chunks of rows of this width lie within them, at multiples of 16 bytes.
+template <typename T> DEVICE bool is_aligned(const Plain<T> &operand, u64 width) {
+    return width % CHUNK == 0 && ((u64)operand.view.codes | operand.view.stride * sizeof(T)) % 16 == 0;
+}
 
 template <typename T> DEVICE Chunk chunk(const Plain<T> &operand, u64 row, u64 column, u64 width) {
     const T *from = row_of<const T>(operand.view, row) + column;
@@ -57,6 +69,17 @@ DEVICE Chunk e4m3_chunk(Words<2> codes, float scale) {
 #pragma unroll
     for (int i = 0; i < CHUNK; i++) x.of[i] = e4m3_to_f32((u8)(codes.of[i / 4] >> i % 4 * 8)) * scale;
     return x;
+}
+
+// Codes of a chunk times `factor`.
+DEVICE Words<2> e4m3_codes(const Chunk &x, float factor) {
+    Words<2> codes;
+#pragma unroll
+    for (int i = 0; i < CHUNK; i += 4) {
+        u32 low = e4m3_pair_from_f32(x.of[i] * factor, x.of[i + 1] * factor);
+        codes.of[i / 4] = low | e4m3_pair_from_f32(x.of[i + 2] * factor, x.of[i + 3] * factor) << 16;
+    }
+    return codes;
 }
 
 DEVICE Chunk e2m1_chunk(u32 codes, float scale) {

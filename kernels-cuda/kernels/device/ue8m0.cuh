@@ -19,5 +19,11 @@ DEVICE float ue8m0_to_f32(u8 code) {
     return code == 0xFF ? float_of(NAN_BITS) : float_of((u32)code << 23);
 }
 
+// The reciprocal of the code's value; exact. Code 0 has none.
+DEVICE float ue8m0_inverse(u8 code) {
+    if (code == 254) return float_of(0x400000u);
+    return code == 0xFF ? float_of(NAN_BITS) : float_of((u32)(254 - code) << 23);
+}
+
 // Twice the scale; NaN for the largest one and for NaN.
 DEVICE u8 ue8m0_doubled(u8 code) { return code < 0xFE ? (u8)(code + 1) : (u8)0xFF; }

@@ -73,6 +73,6 @@ KERNEL(moe_route_grouped__portable, THREADS)(View logits, View bias, View expert
             // everyone sees what was taken.
             __syncthreads();
         }
-        weigh(scores, top_k, scale);
+        weigh(scores, scores, top_k, scale);
     }
 }

@@ -18,7 +18,7 @@ KERNEL(moe_route_hash__portable, THREADS)(View logits, View id, View table, View
             scores[i] = known ? softplus_score(row_of<const float>(logits, token)[entry]) : 0.0f;
         }
         __syncthreads();
-        weigh(scores, top_k, scale);
+        weigh(scores, scores, top_k, scale);
         // Also where the sum is NaN.
         for (u64 i = threadIdx.x; i < top_k; i += THREADS) {
             if (row_of<const i32>(expert, token)[i] < 0) scores[i] = 0;

@@ -4,7 +4,7 @@ use crate::ops::prelude::*;
 use tandem_hal::{DeviceInfo, MhcMixes};
 
 /// Threads of a block, as the kernel's source has it.
-const THREADS: u32 = 256;
+const THREADS: u32 = 512;
 /// Streams at most: their coefficients lie in shared memory.
 const STREAMS: u64 = 16;
 

@@ -9,8 +9,8 @@ impl Rows for Route {
     }
 }
 
-/// Threads of a block, as the kernel's source has it.
-const THREADS: u32 = 256;
+/// Threads of a block at most, as the kernel's source has it.
+const THREADS: u64 = 512;
 
 fn run(d: &Route, io: &Arguments<Route>, on: &Launcher<'_>) -> Result<()> {
     let tokens = on.at(Sym::Tokens);
@@ -19,5 +19,6 @@ fn run(d: &Route, io: &Arguments<Route>, on: &Launcher<'_>) -> Result<()> {
     let (experts, top_k, scale) = (U64(d.experts), U64(d.top_k), F32(d.scale.value()));
     let arguments =
         [logits, bias, bias_picture, picture, expert, weight, experts, top_k, scale, U64(tokens)];
-    on.rows("moe_route__portable", tokens, THREADS, &arguments)
+    let threads = d.experts.next_multiple_of(32).min(THREADS) as u32;
+    on.rows("moe_route__portable", tokens, threads, &arguments)
 }
