@@ -11,15 +11,13 @@ pub(crate) struct Source {
     pub(crate) path: PathBuf,
     /// `family/file` without extension: the image's name.
     pub(crate) name: String,
-    /// Its text and that of every device header, part of every image's key.
+    /// Its text and that of every header that it includes, part of its images' keys.
     pub(crate) text: Vec<u8>,
 }
 
 impl Source {
     /// All of them, in order of name. Headers lie in `device`.
     pub(crate) fn all(kernels: &Path) -> Vec<Source> {
-        let headers: Vec<u8> =
-            list(&kernels.join("device")).iter().flat_map(|path| read(path)).collect();
         let families = list(kernels).into_iter().filter(|path| path.is_dir());
         let files = families.flat_map(|family| list(&family));
         let sources = files.filter(|path| path.extension().is_some_and(|e| e == "cu"));
@@ -27,7 +25,8 @@ impl Source {
             .map(|path| {
                 let inside = path.strip_prefix(kernels).expect("listed inside the folder");
                 let name = inside.with_extension("").to_string_lossy().replace('\\', "/");
-                let text = [read(&path), headers.clone()].concat();
+                let mut text = vec![];
+                unfold(&path, &mut vec![], &mut text);
                 Source { path, name, text }
             })
             .collect()
@@ -65,6 +64,25 @@ fn list(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<_> = entries.map(|e| e.expect("a folder that lists").path()).collect();
     paths.sort();
     paths
+}
+
+/// Adds a file's text, then that of the files it includes, each once.
+fn unfold(path: &Path, seen: &mut Vec<PathBuf>, text: &mut Vec<u8>) {
+    let path = path.canonicalize().unwrap_or_else(|error| panic!("cannot read {path:?}: {error}"));
+    if seen.contains(&path) {
+        return;
+    }
+    let own = read(&path);
+    let lines = String::from_utf8_lossy(&own);
+    let folder = path.parent().expect("a file lies in a folder").to_owned();
+    seen.push(path);
+    text.extend(&own);
+    for line in lines.lines() {
+        let name = line.trim_start().strip_prefix("#include \"").and_then(|l| l.split_once('"'));
+        if let Some((name, _)) = name {
+            unfold(&folder.join(name), seen, text);
+        }
+    }
 }
 
 fn read(path: &Path) -> Vec<u8> {
