@@ -32,10 +32,10 @@ impl Source {
             .collect()
     }
 
-    /// Whether the emulator knows all that it uses: Hopper's instructions are, probes are not.
+    /// Whether the emulator knows all that it uses, unlike what launches are probed with.
     #[cfg(feature = "emu")]
     pub(crate) fn runs_on_host(&self) -> bool {
-        self.targets().contains(&TARGETS[0]) && !self.name.starts_with("probe/")
+        self.targets().contains(&TARGETS[0]) && self.name != "probe/launch"
     }
 
     /// The kernels in it, by the macro that begins each.

@@ -1,7 +1,7 @@
 // Matrix products of warpgroups, with the bits of the hardware: of FP8, 32 products and the accumulator aligned to the
 // largest exponent and cut to 13 fraction bits, the sum cut to 13 (Khattak and Mikaitis 2026); of 16-bit formats, 16
-// products and the accumulator cut to 25 bits, the sum cut to f32 (fitted to an H200). Both agree with an H200 bit for
-// bit where they were compared, on finite operands.
+// products and the accumulator cut to 25 bits, the sum cut to f32 (fitted to an H200). Results of an H200 are kept in
+// `recorded`: subnormal factors, infinities and NaN among them.
 #include "hopper.h"
 #include "machine.h"
 
@@ -17,10 +17,14 @@ void hopper_begin_copies();
 namespace {
 constexpr unsigned LANES = 32;
 
-// A factor: significand in steps, exponent of the binade; or no number.
+// A factor: significand in steps, exponent of the binade; or else what no number it is.
 struct Factor {
     int significand, exponent;
-    bool finite;
+    // Infinite or NaN where it is no number, 0 where it is one.
+    float other;
+
+    // As its sign and kind decide what a product with an infinity is.
+    float kind() const { return other != 0 ? other : (float)significand; }
 };
 
 struct FormatFacts {
@@ -42,7 +46,8 @@ Factor factor(Format format, unsigned code) {
     bool negative = code >> (f.bits - 1) & 1;
     bool finite = format == Format::e4m3 ? (code & 0x7F) != 0x7F : exponent != (1 << f.exponent) - 1;
     int significand = exponent ? mantissa + (1 << f.fraction) : mantissa;
-    return {negative ? -significand : significand, (exponent ? exponent : 1) - f.bias, finite};
+    float other = finite ? 0 : mantissa ? std::nanf("") : negative ? -INFINITY : INFINITY;
+    return {negative ? -significand : significand, (exponent ? exponent : 1) - f.bias, other};
 }
 
 // x 2^power towards zero.
@@ -66,13 +71,15 @@ float output(Format format, const Factor *a, const Factor *b, float c) {
     int largest = -10000;
     bool finite = std::isfinite(c);
     for (int k = 0; k < f.depth; k++) {
-        finite &= a[k].finite & b[k].finite;
+        finite &= a[k].other == 0 && b[k].other == 0;
         if (a[k].significand && b[k].significand) largest = std::max(largest, a[k].exponent + b[k].exponent);
     }
     if (!finite) {
-        bool products = true;
-        for (int k = 0; k < f.depth; k++) products &= a[k].finite & b[k].finite;
-        return products ? c : std::nanf("");
+        float sum = std::isfinite(c) ? 0 : c;
+        for (int k = 0; k < f.depth; k++) {
+            if (a[k].other != 0 || b[k].other != 0) sum += a[k].kind() * b[k].kind();
+        }
+        return sum;
     }
     if (c != 0) largest = std::max(largest, std::ilogb(c));
     if (largest == -10000) return c;
@@ -234,7 +241,7 @@ unsigned halves_of_e4m3(unsigned codes) {
         unsigned code = codes >> 8 * i & 0xFF;
         Factor value = factor(Format::e4m3, code);
         _Float16 half = (_Float16)std::ldexp((double)std::abs(value.significand), value.exponent - 3);
-        unsigned bits = value.finite ? std::bit_cast<std::uint16_t>(half) | (code & 0x80) << 8 : 0x7FFF;
+        unsigned bits = value.other == 0 ? std::bit_cast<std::uint16_t>(half) | (code & 0x80) << 8 : 0x7FFF;
         halves |= bits << 16 * i;
     }
     return halves;

@@ -28,7 +28,7 @@ const PARTS: &[Part] = &[
             Build {
                 command: TEST,
                 package: "tandem-cuda",
-                targets: &["device", "launch", "group", "fault"],
+                targets: &["device", "launch", "products", "group", "fault"],
             },
             Build { command: TEST, package: "tandem-tests", targets: &["conformance"] },
         ],
