@@ -4,10 +4,49 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::source::Source;
+use sha2::{Digest, Sha256};
 
-/// Compiles them with the emulator into a library that the crate links.
-pub(crate) fn compile(sources: &[Source], here: &Path, out: &Path) {
+use crate::image::{KEY_DIGITS, hex};
+use crate::source::{Source, list};
+use crate::store;
+
+/// The emulator's own files.
+const PARTS: [&str; 4] = ["fibers", "copies", "products", "entry"];
+const LIBRARY: &str = "libtandem_emu.a";
+
+/// Compiles them with the emulator into a library that the crate links, unless the store has it.
+pub(crate) fn compile(sources: &[Source], here: &Path, (store, out): (&Path, &Path)) {
+    let kept = store.join(format!("emulator.{}.a", &key(sources, here)[..KEY_DIGITS]));
+    if kept.is_file() {
+        fs::copy(&kept, out.join(LIBRARY)).unwrap_or_else(|error| panic!("{kept:?}: {error}"));
+        println!("cargo:rustc-link-search=native={}", out.display());
+        println!("cargo:rustc-link-lib=static=tandem_emu");
+        println!("cargo:rustc-link-lib=stdc++");
+        return;
+    }
+    build(sources, here, out);
+    // Without it the next build compiles again.
+    let _ = store::keep(&out.join(LIBRARY), &kept);
+}
+
+/// What the library depends on.
+fn key(sources: &[Source], here: &Path) -> String {
+    let mut hash = Sha256::new();
+    for name in ["CXX", "CXXFLAGS", "TARGET"] {
+        println!("cargo:rerun-if-env-changed={name}");
+        hash.update(std::env::var(name).unwrap_or_default());
+        hash.update([0]);
+    }
+    for folder in ["emu", "kernels/device", "build"] {
+        for file in list(&here.join(folder)).iter().filter(|path| path.is_file()) {
+            hash.update(fs::read(file).unwrap_or_else(|error| panic!("{file:?}: {error}")));
+        }
+    }
+    sources.iter().for_each(|source| hash.update(&source.text));
+    hex(&hash.finalize())
+}
+
+fn build(sources: &[Source], here: &Path, out: &Path) {
     let mut text = String::from("#include \"launch.h\"\n");
     for header in fs::read_dir(here.join("kernels/device")).expect("the headers' folder") {
         let path = header.expect("a folder that lists").path();
@@ -40,10 +79,7 @@ pub(crate) fn compile(sources: &[Source], here: &Path, out: &Path) {
         .flag("-Wno-psabi")
         .warnings(false)
         .include(here.join("emu"))
-        .files(
-            ["fibers", "copies", "products", "entry"]
-                .map(|part| here.join(format!("emu/{part}.cpp"))),
-        )
+        .files(PARTS.map(|part| here.join(format!("emu/{part}.cpp"))))
         .file(kernels)
         .compile("tandem_emu");
 }

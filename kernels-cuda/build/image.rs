@@ -9,9 +9,13 @@ use sha2::{Digest, Sha256};
 use crate::compiler::{Compiler, FLAGS};
 use crate::report::{self, Entry};
 use crate::source::Source;
+use crate::store;
 
 /// Best compression: images are packed once and unpacked by every process.
 const LEVEL: u8 = 9;
+
+/// Digits of a key in names of files.
+pub(crate) const KEY_DIGITS: usize = 32;
 
 /// A compressed image and what is known of it.
 pub(crate) struct Image {
@@ -26,7 +30,8 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Compiles, unless the same source was compiled by the same compiler before.
+    /// Compiles, unless the store has what the same compiler made of the same source. Packs it
+    /// in `out`.
     ///
     /// # Errors
     /// What the compiler said, with the name of the source.
@@ -34,34 +39,35 @@ impl Image {
         compiler: &Compiler,
         source: &Source,
         target: &'static str,
-        out: &Path,
+        (store, out): (&Path, &Path),
     ) -> Result<Image, String> {
         let fail = |why: String| format!("kernel {} for {target}: {why}", source.name);
         let stem = format!("{}.{target}", source.name.replace('/', "."));
-        let cubin = out.join(format!("{stem}.cubin"));
-        let log = out.join(format!("{stem}.log"));
-        let mark = out.join(format!("{stem}.key"));
         let key = key(compiler, source, target);
-        if fs::read_to_string(&mark).ok().as_ref() != Some(&key) {
-            let output = compiler.run(&source.path, target, &cubin).map_err(fail)?;
+        let kept = |kind: &str| store.join(format!("{stem}.{}.{kind}", &key[..KEY_DIGITS]));
+        let (cubin, log) = (kept("cubin"), kept("log"));
+        // The log comes last, so that a build that was interrupted compiles again.
+        if !log.is_file() {
+            let fresh = out.join(format!("{stem}.cubin"));
+            let output = compiler.run(&source.path, target, &fresh).map_err(fail)?;
             let text = [output.stdout, output.stderr].concat();
             let text = String::from_utf8_lossy(&text);
             if !output.status.success() {
                 return Err(fail(text.into_owned()));
             }
-            fs::write(&log, &*text).map_err(|error| fail(error.to_string()))?;
+            let fresh_log = out.join(format!("{stem}.log"));
+            fs::write(&fresh_log, &*text)
+                .and_then(|()| store::keep(&fresh, &cubin))
+                .and_then(|()| store::keep(&fresh_log, &log))
+                .map_err(|error| fail(error.to_string()))?;
         }
         let read = |path: &Path| fs::read(path).map_err(|error| fail(error.to_string()));
         let report = read(&log)?;
         let entries = report::entries(&String::from_utf8_lossy(&report)).map_err(fail)?;
         let bytes = read(&cubin)?;
         let packed = out.join(format!("{stem}.zlib"));
-        let write = |path: &Path, bytes: &[u8]| {
-            fs::write(path, bytes).map_err(|error| fail(error.to_string()))
-        };
-        write(&packed, &compress_to_vec_zlib(&bytes, LEVEL))?;
-        // Last, so that a build that was interrupted compiles again.
-        write(&mark, key.as_bytes())?;
+        fs::write(&packed, compress_to_vec_zlib(&bytes, LEVEL))
+            .map_err(|error| fail(error.to_string()))?;
         Ok(Image {
             name: source.name.clone(),
             target,
@@ -84,6 +90,6 @@ fn key(compiler: &Compiler, source: &Source, target: &str) -> String {
     hex(&hash.finalize())
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

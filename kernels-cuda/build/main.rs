@@ -8,9 +8,10 @@ mod host;
 mod image;
 mod report;
 mod source;
+mod store;
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::{env, fs, thread};
@@ -28,10 +29,11 @@ fn main() {
     for path in ["kernels", "build", "emu"] {
         println!("cargo:rerun-if-changed={path}");
     }
+    let store = store::folder(&here, &out);
     #[cfg(feature = "emu")]
-    host::compile(&Source::all(&here.join("kernels")), &here, &out);
+    host::compile(&Source::all(&here.join("kernels")), &here, (&store, &out));
     let table = match Compiler::find(&here) {
-        Ok(compiler) => table::of(&compile(&compiler, &here, &out)),
+        Ok(compiler) => table::of(&compile(&compiler, &here, (&store, &out))),
         Err(why) => table::empty(&why),
     };
     let path = out.join("images.rs");
@@ -43,7 +45,7 @@ fn variable(name: &str) -> String {
 }
 
 /// Every image, in order of name and target.
-fn compile(compiler: &Compiler, here: &std::path::Path, out: &std::path::Path) -> Vec<Image> {
+fn compile(compiler: &Compiler, here: &Path, folders: (&Path, &Path)) -> Vec<Image> {
     let sources = Source::all(&here.join("kernels"));
     let jobs: Vec<_> =
         sources.iter().flat_map(|s| s.targets().iter().map(move |t| (s, *t))).collect();
@@ -52,7 +54,7 @@ fn compile(compiler: &Compiler, here: &std::path::Path, out: &std::path::Path) -
         for _ in 0..WORKERS {
             scope.spawn(|| {
                 while let Some((source, target)) = jobs.get(next.fetch_add(1, Relaxed)) {
-                    let image = Image::make(compiler, source, target, out);
+                    let image = Image::make(compiler, source, target, folders);
                     done.lock().expect("a failed compilation ends the build").push(image);
                 }
             });

@@ -58,7 +58,7 @@ impl Source {
     }
 }
 
-fn list(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn list(folder: &Path) -> Vec<PathBuf> {
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("cannot list {folder:?}: {error}"));
     let mut paths: Vec<_> = entries.map(|e| e.expect("a folder that lists").path()).collect();

@@ -40,7 +40,7 @@ fn the_row_runs_and_not_the_reference() {
     assert_eq!((plan.kernel(2), plan.bits()), ("portable", "portable"));
     let (workspace, before) = (View::absent(Enc::U8), host::launches());
     let io = EmbedIo { id: &id, table: &table, y: &y };
-    Lane { stream: &*stream, workspace: &workspace }.run(&plan, io).unwrap();
+    Lane { stream: &*stream, workspace: &workspace, side: None }.run(&plan, io).unwrap();
     assert!(host::launches() > before);
     assert_eq!(stream.read(&y).unwrap(), [8, 9, 10, 11, 0, 0, 0, 0]);
 }
