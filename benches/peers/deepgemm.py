@@ -96,6 +96,23 @@ def scores(dg, case):
     return [lambda t=t: call(t) for t in tables], check
 
 
+def prompt_scores(dg, case):
+    """Rows of one request, whose keys lie together."""
+    rows, length = case["tokens"], case["entries"]
+    keys, ks = codes(length, WIDTH), torch.rand(length, device=DEVICE) * 0.01 + 0.01
+    q, weight = codes(rows, HEADS, WIDTH), torch.randn(rows, HEADS, device=DEVICE)
+    first = torch.zeros(rows, dtype=torch.int32, device=DEVICE)
+    past = torch.full((rows,), length, dtype=torch.int32, device=DEVICE)
+    call = lambda: dg.fp8_fp4_mqa_logits((q, None), (keys, ks), weight, first, past, length)
+
+    def check():
+        some = slice(0, 8)
+        dots = torch.einsum("nhd,ld->nhl", q[some].float(), keys.float() * ks[:, None])
+        return call()[some, :length], (torch.relu(dots) * weight[some, :, None]).sum(1)
+
+    return [call], check
+
+
 def mixes(dg, case):
     """The product and the sums of squares; what follows them is not in it."""
     k, n, tokens = case["streams"] * case["width"], (case["streams"] + 2) * case["streams"], case["tokens"]
@@ -129,6 +146,8 @@ def peers(bench):
     for case in bench.cases("index.scores"):
         if case["tokens"] <= 6 * case["sequences"]:
             bench.add(case, "DeepGEMM paged", "FP8 keys", lambda: scores(dg, case))
+        elif case["sequences"] == 1:
+            bench.add(case, "DeepGEMM", "FP8 keys", lambda: prompt_scores(dg, case))
     for case in bench.cases("mhc.mixes"):
         bench.add(case, "DeepGEMM prenorm", "the product alone", lambda: mixes(dg, case))
 

@@ -85,12 +85,9 @@ def prefill(fm, case, length=131072):
 
 def peers(bench):
     library("_flashmla_C")
-    try:
-        import vllm  # noqa: F401
-    except Exception:  # its interface file needs the name alone
-        sys.modules["vllm"] = types.ModuleType("vllm")
-        sys.modules["vllm"].__path__ = []
-    sys.modules.setdefault("vllm._flashmla_C", types.ModuleType("vllm._flashmla_C"))
+    for name in ("vllm", "vllm._flashmla_C"):  # the interface file imports the names alone
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["vllm"].__path__ = []
     fm = package("flash_mla_interface", "vLLM's flash_mla_interface.py in TANDEM_PEERS")
     caches = None
     for case in bench.cases("attn.sparse", selected_count=512):

@@ -4,7 +4,7 @@ import torch
 from peer import DEVICE, ffi_module, main
 from routing import matrix, routings
 
-HINT = "build SGLang's gemm/marlin_moe/moe_wna16_marlin.cuh for sm_90a with tvm-ffi"
+HINT = "sglang_modules.py builds it"
 FLOAT4_E2M1 = 562949953487106  # the kernel's number of the weight type
 BLOCKS = (8, 16, 32, 48, 64)
 VALUES = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]

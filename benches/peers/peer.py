@@ -3,6 +3,7 @@
 A peer is a file with a function `peers(bench)` that yields nothing and calls `bench.add` for every
 call it can make; `run.py` starts each file in a process of its own.
 """
+import contextlib
 import importlib.util
 import json
 import os
@@ -47,27 +48,47 @@ def folder():
     return os.environ.get("TANDEM_PEERS", "")
 
 
+def vllm_folders():
+    """Where vLLM lies, in the folder of peers or installed. It is never imported: its parts work
+    without it, and it wants a newer torch."""
+    spec = importlib.util.find_spec("vllm")
+    places = [os.path.join(folder(), "vllm")] if folder() else []
+    return places + (list(spec.submodule_search_locations) if spec else [])
+
+
+VLLM = vllm_folders()
+
+
 def package(name, hint):
-    """A package that is installed or lies in the folder of peers."""
+    """A package that is installed, lies in the folder of peers, or comes with vLLM."""
+    carried = [os.path.join(place, "third_party") for place in VLLM]
+    carried += [os.path.join(place, "flashmla") for place in carried]
+    sys.path += [place for place in carried if place not in sys.path]
     if folder() and folder() not in sys.path:
         sys.path.insert(0, folder())
-    try:
+    with loading(hint):
         return importlib.import_module(name)
-    except Exception as error:  # a package that is there but does not load is absent as well
-        raise Absent(f"{hint} ({type(error).__name__}: {str(error)[:120]})") from error
+
+
+@contextlib.contextmanager
+def loading(hint):
+    """What is there but does not load is absent as well."""
+    try:
+        yield
+    except Exception as error:
+        raise Absent(f"{hint} ({type(error).__name__}: {str(error)[:200]})") from error
 
 
 def library(name):
     """Loads one of vLLM's extension libraries, from the folder of peers or the package."""
-    places = [folder()]
-    spec = importlib.util.find_spec("vllm")
-    places += list(spec.submodule_search_locations) if spec else []
-    for place in places:
+    hint = f"{name}.abi3.so: pip install vllm==0.33.0, or put it into TANDEM_PEERS"
+    for place in [folder()] + VLLM:
         path = os.path.join(place, f"{name}.abi3.so")
         if place and os.path.exists(path):
-            torch.ops.load_library(path)
+            with loading(hint):
+                torch.ops.load_library(path)
             return
-    raise Absent(f"{name}.abi3.so: pip install vllm==0.33.0, or put it into TANDEM_PEERS")
+    raise Absent(hint)
 
 
 def ffi_module(name, hint):
@@ -75,7 +96,9 @@ def ffi_module(name, hint):
     path = os.path.join(folder(), f"{name}.so")
     if not folder() or not os.path.exists(path):
         raise Absent(f"{name}.so in TANDEM_PEERS: {hint}")
-    return package("tvm_ffi", "pip install apache-tvm-ffi==0.1.11").load_module(path)
+    ffi = package("tvm_ffi", "pip install apache-tvm-ffi==0.1.11")
+    with loading(f"{name}.so does not load: {hint}"):
+        return ffi.load_module(path)
 
 
 def copies(size_bytes, most=MOST_COPIES):
@@ -129,8 +152,8 @@ def timed(calls):
 class Bench:
     """Collects the figures of one peer file."""
 
-    def __init__(self, ours):
-        self.all = [Case(case) for case in ours]
+    def __init__(self, ours, path):
+        self.all, self.path = [Case(case) for case in ours], path
         self.results, self.problems, seen = [], [], set()
         self.all = [c for c in self.all if not (c.key in seen or seen.add(c.key))]
 
@@ -152,19 +175,26 @@ class Bench:
         except Absent:
             raise
         except Exception as error:
-            self.problems.append(f"{peer} {case.key}: {type(error).__name__}: {str(error)[:200]}")
+            self.problem(f"{peer} {''.join(case.key)}", f"{type(error).__name__}: {str(error)[:200]}")
             if os.environ.get("TRACE"):
                 traceback.print_exc()
-            if "CUDA error" in str(error):
-                raise SystemExit(self.write(sys.argv[2])) from error
+            self.write()
+            if "CUDA error" in str(error):  # nothing runs in this process any more
+                raise SystemExit("ended by a CUDA error") from error
             return
         operator, descriptor, extents = case.key
         self.results.append(dict(operator=operator, descriptor=descriptor, extents=extents,
                                  peer=peer, contract=contract, error=error, **figures))
+        self.write()
 
-    def write(self, path):
-        with open(path, "w", encoding="utf-8") as file:
+    def problem(self, what, why):
+        self.problems.append(dict(what=what, why=why))
+
+    def write(self):
+        """After every call, so that a later one that ends the process takes no figure with it."""
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
             json.dump(dict(results=self.results, problems=self.problems), file)
+        os.replace(self.path + ".new", self.path)
 
 
 def main(peers):
@@ -172,9 +202,9 @@ def main(peers):
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = False
     with open(sys.argv[1], encoding="utf-8") as file:
-        bench = Bench(json.load(file)["cases"])
+        bench = Bench(json.load(file)["cases"], sys.argv[2])
     try:
         peers(bench)
     except Absent as absent:
-        bench.problems.append(f"SKIPPED {os.path.basename(sys.argv[0])[:-3]}: {absent}")
-    bench.write(sys.argv[2])
+        bench.problem(f"SKIPPED {os.path.basename(sys.argv[0])[:-3]}", str(absent))
+    bench.write()

@@ -4,8 +4,8 @@
 
 Runs `board` on the operators that peers have something for, then every peer file on the same
 shapes, each in a process of its own, one after the other. Prints a table with every time, its ratio
-to our best row and its share of the floor. torch alone is needed; other peers are the user's to
-install: what is missing is said. TANDEM_PEERS names a folder with what is no installed package.
+to our best row and its share of the floor, then what has no figure and why. torch alone is needed;
+README.md tells where the other peers come from. TANDEM_PEERS names the folder they were put into.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ GROUPS = {
     "dense": (["gemm.mxfp8"], ["torch_cublas", "deepgemm", "sglang_triton", "humming_gemm"]),
     "bf16": (["gemm.bf16", "gemm.f32"], ["torch_cublas"]),
     "moe": (["moe.expert_up", "moe.expert_down"], ["humming_gemm", "marlin", "deepgemm"]),
-    "attention": (["attn.sparse"], ["flashmla"]),
+    "attention": (["attn.sparse"], ["flashmla", "q8kv8"]),
     "scores": (["index.scores"], ["deepgemm"]),
     "top_k": (["index.top_k"], ["top_k"]),
     "router": (["moe.route"], ["vllm_gate"]),
@@ -28,23 +28,38 @@ GROUPS = {
 }
 
 
-def ours(arguments, operators, work):
-    """Every figure of our own for these operators."""
-    cases = []
+def ours(arguments, group, operators, work):
+    """Every figure of our own for these operators, the board, and what there is none of."""
+    cases, board, problems = [], None, []
+    path = os.path.join(work, "ours.json")
+    parts = [part.removeprefix(group + ":") for part in arguments.part
+             if part.split(":")[0] not in GROUPS or part.startswith(group + ":")]
     for operator in operators:
-        path = os.path.join(work, "ours.json")
-        command = [arguments.board, operator, *arguments.part, "--device", "cuda", "--json", path]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        if arguments.verbose or done.returncode != 0:
+        command = [arguments.board, operator, *parts, "--device", "cuda", "--json", path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if arguments.verbose:
             print(done.stdout)
         if not os.path.exists(path):
-            sys.exit(f"{' '.join(command)}: no figures, exit code {done.returncode}")
+            problems.append(dict(what=f"tandem {operator}", why=last_line(done)))
+            continue
         with open(path, encoding="utf-8") as file:
             report = json.load(file)
         os.remove(path)
-        cases += [case for case in report["cases"] if case["operator"] == operator]
-        print(f"ours: {operator}: {len(cases)} figures on {report['board']}", flush=True)
-    return cases
+        board = report["board"]
+        mine = [case for case in report["cases"] if case["operator"] == operator]
+        print(f"ours: {operator}: {len(mine)} figures on {board}", flush=True)
+        cases += mine
+        problems += [dict(what=f"tandem {operator}{left['case']} {left['row'] or ''}",
+                          why=left["reason"])
+                     for left in report["skipped"] if left["operator"] == operator]
+        problems += [dict(what=f"tandem {case['row']} {' '.join(key(case))}", why=case["differs"])
+                     for case in mine if case["differs"]]
+    return cases, board, problems
+
+
+def last_line(done):
+    """Why a process failed."""
+    return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
 
 
 def peer(name, cases, work, limit_s):
@@ -53,16 +68,17 @@ def peer(name, cases, work, limit_s):
     with open(source, "w", encoding="utf-8") as file:
         json.dump(dict(cases=cases), file)
     command = [sys.executable, os.path.join(HERE, f"{name}.py"), source, result]
+    report = dict(results=[], problems=[])
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
-        failure = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        failure = [dict(what=name, why=last_line(done))] if done.returncode else []
     except subprocess.TimeoutExpired:
-        failure = [f"took more than {limit_s} s"]
-    if not os.path.exists(result):
-        return [], [f"{name}: {failure[0]}"]
-    with open(result, encoding="utf-8") as file:
-        report = json.load(file)
-    return report["results"], report["problems"]
+        failure = [dict(what=name, why=f"took more than {limit_s:.0f} s")]
+    if os.path.exists(result):
+        with open(result, encoding="utf-8") as file:
+            report = json.load(file)
+        os.remove(result)
+    return report["results"], report["problems"] + failure
 
 
 def table(cases, results):
@@ -84,6 +100,16 @@ def table(cases, results):
                   + (f" ({note})" if note else ""))
 
 
+def listed(problems):
+    """What has no figure, a line for each reason."""
+    reasons = {}
+    for problem in problems:
+        reasons.setdefault(problem["why"], []).append(problem["what"])
+    for why, what in reasons.items():
+        more = f" and {len(what) - 1} more" if len(what) > 1 else ""
+        print(f"{what[0]}{more}: {why}")
+
+
 def key(entry):
     return entry["operator"], entry["descriptor"], entry["extents"]
 
@@ -93,30 +119,31 @@ def main():
     parser.add_argument("--board", required=True, help="our program `board`")
     parser.add_argument("--only", default=",".join(GROUPS), help="groups, such as dense,moe")
     parser.add_argument("--part", action="append", default=[],
-                        help="part of a case's line, such as {tokens=8}; may be repeated")
+                        help="part of a case's line, such as {tokens=8}, or of one group's cases, "
+                             "such as attention:heads=64; may be repeated")
     parser.add_argument("--json", help="where to write everything")
     parser.add_argument("--limit", type=float, default=600, help="seconds a peer file may take")
     parser.add_argument("--verbose", action="store_true", help="print our own lines as well")
     arguments = parser.parse_args()
-    cases, results, problems = [], [], []
+    cases, results, problems, board, files = [], [], [], None, {}
     with tempfile.TemporaryDirectory() as work:
         for group in arguments.only.split(","):
             if group not in GROUPS:
                 parser.error(f"--only: {group} is none of {', '.join(GROUPS)}")
             operators, names = GROUPS[group]
-            mine = ours(arguments, operators, work)
-            cases += mine
+            mine, found, wrong = ours(arguments, group, operators, work)
+            cases, board, problems = cases + mine, board or found, problems + wrong
             for name in names if mine else []:
-                some, wrong = peer(name, mine, work, arguments.limit)
-                print(f"{name} on {group}: {len(some)} figures", flush=True)
-                results += some
-                problems += wrong
+                files.setdefault(name, []).extend(mine)
+        for name, shapes in files.items():
+            some, wrong = peer(name, shapes, work, arguments.limit)
+            print(f"{name}: {len(some)} figures", flush=True)
+            results, problems = results + some, problems + wrong
     table(cases, results)
-    for problem in dict.fromkeys(problems):
-        print(problem)
+    listed(problems)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(dict(ours=cases, peers=results, problems=problems), file, indent=1)
+            json.dump(dict(board=board, ours=cases, peers=results, problems=problems), file, indent=1)
     return 0 if cases else 1
 
 

@@ -1,7 +1,11 @@
 """Top-k over fp32 scores: torch, vLLM's three kernels, and DeepSelect."""
+import functools
+
 import torch
 
 from peer import Absent, DEVICE, copies, ffi_module, library, main
+
+HINT = "sglang_modules.py builds it"
 
 
 def problem(case, select, dtype=torch.float32):
@@ -43,38 +47,44 @@ def vllm(bench, case):
             bench.add(case, f"vLLM {name}", "", lambda: problem(case, select), 1e-6)
 
 
-def deep_select(bench, case):
-    """SGLang's copy, built for one width: fp32, and bf16 scores as a relaxed contract."""
-    rows, k = case["tokens"], case["k"]
-    hint = "build SGLang's deep_select/entry.cuh for sm_90a with tvm-ffi"
+def deep_select(bench, case, kind):
+    """SGLang's copy, built for one width; blocks of eight share a row only where rows are few."""
+    rows, length, k = case["tokens"], case["entries"], case["k"]
+    dtype = torch.float32 if kind == "fp32" else torch.bfloat16
+    topk = ffi_module(f"ds_{kind}_{k}", HINT)["topk"]
+    if kind == "bf16x8" and (rows > 16 or length <= 16384):
+        return
     out = torch.full((rows, k), -7, dtype=torch.int32, device=DEVICE)
-    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
-        topk = ffi_module(f"ds_{name}_{k}", hint)["topk"]
 
-        def select(x):
-            bound = (0, k, x.nbytes, -1, float("-inf"), False)
-            topk(x, None, out, None, None, None, None, *bound)
-            return out
+    def select(x):
+        topk(x, None, out, None, None, None, None, 0, k, x.nbytes, -1, float("-inf"), False)
+        return out
 
-        contract = "" if dtype == torch.float32 else "bf16 scores"
-        bench.add(case, f"DeepSelect {name}", contract, lambda: problem(case, select, dtype), 1e-6)
+    contract = "" if kind == "fp32" else "bf16 scores"
+    bench.add(case, f"DeepSelect {kind}", contract, lambda: problem(case, select, dtype), 1e-6)
+
+
+# Whose kernels there are, and those that are built apart.
+FAMILIES = {"vLLM": vllm}
+FAMILIES |= {f"DeepSelect {kind}": functools.partial(deep_select, kind=kind)
+             for kind in ("fp32", "bf16", "bf16x8")}
 
 
 def peers(bench):
-    absent = {}
+    absent = set()
     for case in bench.cases("index.top_k"):
         if "blocks=none" not in case.line:
             continue
         k = case["k"]
         best = lambda x: torch.topk(x, k, 1, sorted=False).indices
         bench.add(case, "torch.topk", "", lambda: problem(case, best), 1e-6)
-        for family in (vllm, deep_select):
+        for name, family in FAMILIES.items():
             try:
-                if family not in absent:
+                if name not in absent:
                     family(bench, case)
             except Absent as why:
-                absent[family] = f"SKIPPED {family.__name__} of top_k: {why}"
-    bench.problems += absent.values()
+                absent.add(name)
+                bench.problem(f"SKIPPED {name} of top_k", str(why))
 
 
 if __name__ == "__main__":
