@@ -51,7 +51,7 @@ impl Work {
     fn launch(&self, on: &dyn Stream) -> Result<()> {
         let workspace = View::absent(Enc::U8);
         let io = EmbedIo { id: &self.id, table: &self.table, y: &self.y };
-        Lane { stream: on, workspace: &workspace }.run(&self.plan, io)
+        Lane { stream: on, workspace: &workspace, side: None }.run(&self.plan, io)
     }
 
     fn expected(&self, row: usize) -> Vec<u8> {

@@ -41,7 +41,7 @@ fn a_fault_names_the_operator_launched_last_and_loses_the_device() {
     let want = Want::row_invariant(Extents::of(&[(Sym::Tokens, 4)]));
     let plan = device.plan(Embed { vocab: 8, width: 16 }, &want).unwrap();
     let workspace = View::absent(Enc::U8);
-    let lane = Lane { stream: &*stream, workspace: &workspace };
+    let lane = Lane { stream: &*stream, workspace: &workspace, side: None };
     let io = || EmbedIo { id: &id, table: &table, y: &y };
     lane.run(&plan, io()).unwrap();
     stream.sync().unwrap();

@@ -69,7 +69,7 @@ fn graphs_of_collectives_give_every_rank_the_same() {
         let (x, sum) = (view(device, TOKENS, WIDTH), view(device, TOKENS, WIDTH));
         let all = view(device, TOKENS, WIDTH * RANKS);
         let (stream, none) = (device.stream().unwrap(), View::absent(Enc::U8));
-        let lane = Lane { stream: &*stream, workspace: &none };
+        let lane = Lane { stream: &*stream, workspace: &none, side: None };
         let graph = stream
             .capture(&mut || {
                 lane.run(&reduce, AllReduceIo { x: &x, y: &sum })?;
@@ -107,7 +107,8 @@ fn ranks_that_differ_are_told_on_all() {
         let (x, y) = (view(device, tokens, width), view(device, tokens, width));
         let (stream, none) = (device.stream().unwrap(), View::absent(Enc::U8));
         ready.wait();
-        Lane { stream: &*stream, workspace: &none }.run(&plan, AllReduceIo { x: &x, y: &y })?;
+        Lane { stream: &*stream, workspace: &none, side: None }
+            .run(&plan, AllReduceIo { x: &x, y: &y })?;
         stream.sync()
     };
     let told = on_all(&group, |rank, device| reduce(rank, device, 8, RANKS));
