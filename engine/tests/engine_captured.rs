@@ -261,7 +261,8 @@ struct Stage {
 impl Stage {
     fn new(captured: Option<Graphs>) -> Self {
         let device: Arc<dyn Device> = Arc::new(RefDevice::new());
-        let options = EngineOptions { graphs: captured.unwrap_or_default(), ..options(32, 5) };
+        let graphs = captured.unwrap_or_default();
+        let options = EngineOptions { graphs, resume_points: 8, ..options(32, 5) };
         let runner = runner(&device, captured, &options);
         let (witness, recaptures) = (Witness::new(runner), Cell::new(false));
         let model = Pressed { witness, options: options.clone(), recaptures };
@@ -325,9 +326,11 @@ fn turmoil(captured: Option<Graphs>) -> (Vec<Vec<Event>>, Logits) {
     stage.second_engine();
     stage.steps(3, 2);
 
-    // A larger captured size until the newcomer ends, then the smaller one again.
-    stage.add(4, 5, false);
+    // A larger captured size until the newcomer ends, then the smaller one again. It goes on from
+    // what the one that drafts has left in the prefix cache.
+    stage.add(70, 5, false);
     stage.steps(1 + 3, 3);
+    assert_eq!(stage.engine.prefix_counts().hit_tokens, 64);
     drop(noise);
     stage.steps(1 + 3, 2);
 

@@ -46,6 +46,8 @@ impl Machine {
             sequences: 40,
             step_tokens: OUTPUTS,
             chunk_tokens: OUTPUTS,
+            step_us: None,
+            resume_points: 0,
             pages: 128,
             context_tokens: 4096,
             draft_tokens: 5,

@@ -1,7 +1,7 @@
 //! Pages of sequences: taking, rolling, rollback.
 
 use proptest::prelude::*;
-use tandem_engine::kv::{PagePools, PoolPages, SequencePages};
+use tandem_engine::kv::{PagePools, PoolPages, PrefixCache, SequencePages};
 
 const WINDOW: u64 = 128;
 
@@ -45,7 +45,7 @@ fn every_rollback_leaves_what_no_draft_leaves() {
             assert_eq!(drafted.tokens(), alone.tokens());
             assert_eq!(entries(&drafted), entries(&alone), "start {start}, kept {kept}");
             assert_eq!(drafting.free(), plain.free(), "start {start}, kept {kept}");
-            drafting.check([&drafted].into_iter(), &[]).unwrap();
+            drafting.check([&drafted].into_iter(), &[], &PrefixCache::new(0)).unwrap();
         }
     }
 }
@@ -75,7 +75,7 @@ fn c061_c062_running_out_changes_nothing() {
         assert_eq!(refused.pool, name);
         assert!(refused.to_string().contains("pages wanted"), "{refused}");
         assert_eq!((pages.snapshot(), pools.free()), (before, free));
-        pools.check([&pages].into_iter(), &[]).unwrap();
+        pools.check([&pages].into_iter(), &[], &PrefixCache::new(0)).unwrap();
         let step = pages.begin(1).unwrap();
         pages.commit(step, 1);
     }
@@ -129,7 +129,7 @@ proptest! {
                 sequence.commit(step, kept.min(count));
             }
             prop_assert!(sequence.snapshot().is_whole());
-            pools.check(sequences.iter(), &[]).unwrap();
+            pools.check(sequences.iter(), &[], &PrefixCache::new(0)).unwrap();
             let mut owned = std::collections::HashSet::new();
             for (_, address) in sequences.iter().flat_map(|s| s.snapshot().ratio1) {
                 prop_assert!(owned.insert(address), "an entry of two sequences");

@@ -202,6 +202,34 @@ fn together_cut_up_and_drafting_each_says_what_it_says_alone() {
     }
 }
 
+/// With a prefix cache the second answer to a prompt goes on from the first, also from within a
+/// picture, and never from another one's.
+#[test]
+fn c058_a_hit_behind_pictures() {
+    let mut cold = engine(options());
+    let mut hot = engine(EngineOptions { resume_points: 8, ..options() });
+    let swapped = {
+        let mut many = mixed().remove(0);
+        let first = Arc::clone(&many.pictures[0].input);
+        let other = Picture::new(84, 84, vec![99; 3 * 84 * 84]).unwrap();
+        let other = PictureInput::from_picture(&other, &picture_limits(&demo_config()).unwrap());
+        many.pictures[0].input = Arc::new(other.unwrap());
+        (many.pictures[0].input.span.tokens() == first.span.tokens()).then_some(many)
+    };
+    let mut cached = 0;
+    for (at, request) in mixed().into_iter().chain(swapped).enumerate() {
+        let expected = answers(&mut cold, vec![request.clone()]).remove(0);
+        for turn in 0..2 {
+            let answer = answers(&mut hot, vec![request.clone()]).remove(0);
+            assert_equal(&expected, &answer, &format!("request {at}, turn {turn}"));
+            cached += answer.cached_tokens;
+        }
+    }
+    println!("{cached} tokens of prompts were cached");
+    assert!(cached > 0);
+    assert_eq!((hot.free_pages().compressed, hot.free_pictures()), (32, 2));
+}
+
 #[test]
 fn pictures_that_cannot_be_read_are_refused_and_others_go_on() {
     let mut engine = engine(options());
@@ -363,7 +391,7 @@ fn a_tower_that_fails_loses_no_request_and_no_room() {
         match engine.step() {
             Ok(events) => tokens.extend(events.into_iter().filter_map(|event| match event.what {
                 tandem_engine::exec::What::Token { id, .. } => Some(id),
-                tandem_engine::exec::What::Finished { .. } => None,
+                _ => None,
             })),
             Err(_) => failures += 1,
         }

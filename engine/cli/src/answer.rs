@@ -31,7 +31,7 @@ impl Ready {
                     What::Token { id, .. } if wanted => {
                         wanted = each(&self.tokenizer, id)?.is_continue();
                     }
-                    What::Token { .. } => {}
+                    What::Token { .. } | What::Started { .. } => {}
                     What::Finished { reason: FinishReason::NotANumber, .. } => {
                         let problem = "its logits are no numbers; run 'tandem verify' on it";
                         return Err(Error::Checkpoint { problem: problem.into() });

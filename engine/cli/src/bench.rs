@@ -126,6 +126,7 @@ fn measure(ready: &mut Ready, options: &Options, drafts: bool) -> Result<Run> {
                 What::Token { .. } => {
                     first.get_or_insert_with(Instant::now);
                 }
+                What::Started { .. } => {}
                 What::Finished { usage, .. } => {
                     let first = first.unwrap_or(begin);
                     return Ok(Run { prefill: first - begin, decode: first.elapsed(), usage });

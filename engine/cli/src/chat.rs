@@ -225,6 +225,7 @@ impl<'a> Talk<'a> {
             sampling: self.sampling.clone(),
             stop_ids: vec![self.ready.source.config.eos_token_id],
             drafts: true,
+            ..Request::default()
         };
         let mut stream = ReplyStream::new(read);
         let (mut reply, mut transcript) = (Reply::default(), Transcript::new());

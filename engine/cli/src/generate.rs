@@ -81,6 +81,7 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         stop_ids: if options.ignore_eos { vec![] } else { vec![ready.source.config.eos_token_id] },
         max_tokens: Some(options.max_tokens),
         drafts: true,
+        ..Request::default()
     };
     let mut text = PlainStream::new(&options.stop);
     ready.answer(

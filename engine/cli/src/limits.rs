@@ -7,6 +7,7 @@ use serde_json::Value;
 use tandem_engine::exec::{EngineOptions, Graphs};
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::Config;
+use tandem_engine::model::v41::ledger::CacheLedger;
 use tandem_engine::plan::{self, Placement};
 use tandem_engine::{Error, Result};
 use tandem_hal::{Line, Place, Rule};
@@ -20,6 +21,22 @@ pub(crate) struct Limits {
     /// Tokens of one step
     #[arg(long, value_name = "TOKENS", default_value_t = 256)]
     pub(crate) max_num_batched_tokens: u64,
+    /// Milliseconds that a step should take at most while answers are generated: prompts are computed
+    /// in smaller pieces then; as long as it takes if left out
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_step_ms: Option<u64>,
+    /// Bytes of a device's memory for cache pages, which all sequences share; what the memory that
+    /// may be filled leaves if left out, a full context for each sequence at most
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) kv_cache_memory_bytes: Option<u64>,
+    /// "exact" to keep what prompts and answers left in the caches for those that begin alike, the
+    /// same bits as without, or "off"
+    #[arg(long, value_name = "HOW", default_value = "exact", value_parser = ["exact", "off"])]
+    pub(crate) prefix_cache: String,
+    /// Points of earlier prompts and answers from which later ones may go on; 4 for each sequence if
+    /// left out
+    #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    pub(crate) resume_points: Option<u64>,
     /// Part of a device's memory that may be filled, above 0 and up to 1
     #[arg(long, value_name = "PART", default_value_t = 0.9)]
     pub(crate) gpu_memory_utilization: f64,
@@ -134,6 +151,18 @@ impl Limits {
         Err(Error::Argument { argument: "--gpu-memory-utilization".into(), problem })
     }
 
+    /// Pages that are asked for, or a full context for each sequence.
+    fn pages(&self, config: &Config, sequences: u64, context_tokens: u64) -> Result<u64> {
+        let full = sequences.saturating_mul(context_tokens.div_ceil(PAGE_TOKENS));
+        let Some(bytes) = self.kv_cache_memory_bytes else { return Ok(full) };
+        let page_bytes = page_bytes(config);
+        if bytes < page_bytes {
+            let problem = format!("{bytes} hold no page of {page_bytes}");
+            return Err(Error::Argument { argument: "--kv-cache-memory-bytes".into(), problem });
+        }
+        Ok(full.min(bytes / page_bytes))
+    }
+
     /// Pictures held at once: what the user says, else `open` where the model reads any.
     fn pictures(&self, config: &Config, open: u64) -> Result<u64> {
         let asked = if self.language_model_only { Some(0) } else { self.max_pictures };
@@ -165,7 +194,12 @@ impl Limits {
             sequences,
             step_tokens,
             chunk_tokens: step_tokens,
-            pages: sequences.saturating_mul(context_tokens.div_ceil(PAGE_TOKENS)),
+            step_us: self.max_step_ms.map(|ms| ms.saturating_mul(1000)),
+            resume_points: match self.prefix_cache.as_str() {
+                "off" => 0,
+                _ => self.resume_points.unwrap_or(4 * sequences),
+            },
+            pages: self.pages(config, sequences, context_tokens)?,
             context_tokens,
             draft_tokens,
             skip_upper_half: true,
@@ -176,6 +210,11 @@ impl Limits {
             seed,
         })
     }
+}
+
+/// Bytes of a page of all compressed caches.
+pub(crate) fn page_bytes(config: &Config) -> u64 {
+    CacheLedger::of(config).compressed_bytes(PAGE_TOKENS)
 }
 
 /// 1, 2, 4 and so on, then `most` itself.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tandem_engine::exec::{Engine, EngineOptions, Ranks, Runner};
+use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::vision_tower::TowerWeights;
 use tandem_engine::model::v41::{Config, ModelWeights, Resident, names};
 use tandem_engine::plan::{PICTURES, tensor_parallel};
@@ -15,7 +16,7 @@ use tandem_hal::{Device, Op, Place, Rule, Want};
 use crate::arguments::Common;
 use crate::backends;
 use crate::console;
-use crate::limits::Limits;
+use crate::limits::{Limits, page_bytes};
 use crate::model::Source;
 use crate::progress::Progress;
 use crate::rehearsal::Rehearsal;
@@ -24,6 +25,8 @@ use crate::rehearsal::Rehearsal;
 pub(crate) const SCORE_BUDGET_BYTES: u64 = 64 << 20;
 /// More memory than any model needs, and far from the end of 64 bits.
 pub(crate) const BOUNDLESS_BYTES: u64 = 1 << 60;
+/// What the caches may lose between their parts.
+const ALIGNMENT_BYTES: u64 = 1 << 20;
 /// The architecture of devices that compute on the processor.
 const HOST: &str = "host";
 
@@ -39,6 +42,8 @@ pub(crate) struct Work {
     pub(crate) drafts: Drafts,
     /// Whether to load the vision tower, unless the user has said.
     pub(crate) pictures: Pictures,
+    /// Whether prompts may begin alike, so that a prefix cache pays.
+    pub(crate) alike: bool,
 }
 
 /// Whether to load the vision tower.
@@ -64,7 +69,7 @@ pub(crate) enum Drafts {
 impl Work {
     /// One answer at a time.
     pub(crate) const ALONE: Self =
-        Self { sequences: 1, drafts: Drafts::WherePaying, pictures: Pictures::No };
+        Self { sequences: 1, drafts: Drafts::WherePaying, pictures: Pictures::No, alike: false };
 }
 
 /// A model that can be asked.
@@ -136,19 +141,34 @@ fn rehearsed(
     let drafts = (on_host && work.drafts == Drafts::WherePaying).then_some(0);
     let open = if work.pictures == Pictures::No { 0 } else { PICTURES };
     let mut options = limits.options(config, (work.sequences, drafts, open), fresh_seed())?;
+    if !work.alike {
+        options.resume_points = 0;
+    }
+    // Sequences share the pages that there is room for; one of them can have a full context.
+    let most = options.pages;
+    let least = options.context_tokens.div_ceil(PAGE_TOKENS).min(most);
+    if limits.kv_cache_memory_bytes.is_none() {
+        options.pages = least;
+    }
     let may_lack_pictures = work.pictures == Pictures::WherePossible
         && limits.max_pictures.is_none()
         && options.pictures > 0;
     let rehearse = |options: &EngineOptions| {
         Build::new(config, map, options, limits).rehearse(devices, limits)
     };
-    match rehearse(&options) {
+    let left_bytes = match rehearse(&options) {
         Err(error) if may_lack_pictures && backends::lacks_kernel(&error) => {
             options.pictures = 0;
-            rehearse(&options)?;
+            let left_bytes = rehearse(&options)?;
             console::note(&format!("pictures are refused: {error}"));
+            left_bytes
         }
         rehearsed => rehearsed?,
+    };
+    if options.pages < most && limits.kv_cache_memory_bytes.is_none() {
+        let further = left_bytes.saturating_sub(ALIGNMENT_BYTES) / page_bytes(config);
+        options.pages = most.min(least + further);
+        rehearse(&options)?;
     }
     Ok(options)
 }
@@ -199,16 +219,21 @@ impl<'a> Build<'a> {
     }
 
     /// All of it but the weights: what does not fit or has no kernel is known before any is read.
-    fn rehearse(&self, devices: &[Arc<dyn Device>], limits: &Limits) -> Result<()> {
+    /// Answers how many bytes are left where the fewest are.
+    fn rehearse(&self, devices: &[Arc<dyn Device>], limits: &Limits) -> Result<u64> {
+        let mut least_left = u64::MAX;
         for (rank, device) in devices.iter().enumerate() {
             let usable_bytes = limits.usable_bytes(device.info().memory_bytes)?;
             let device: Arc<dyn Device> = Arc::new(Rehearsal::new(device.clone(), usable_bytes));
             let share = Share::new(rank as u64, devices.len() as u64)?;
-            if let Err(error) = self.on(&device, share, Content::Unspecified) {
-                return Err(with_remedy(error, device.as_ref()));
-            }
+            // Alive until its bytes are counted.
+            let ready = self.on(&device, share, Content::Unspecified);
+            let _ready = ready.map_err(|error| with_remedy(error, device.as_ref()))?;
+            let lines = device.ledger().into_iter().filter(|line| line.place == Place::Device);
+            let taken: u64 = lines.map(|line| line.bytes).sum();
+            least_left = least_left.min(usable_bytes.saturating_sub(taken));
         }
-        Ok(())
+        Ok(least_left)
     }
 }
 

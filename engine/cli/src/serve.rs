@@ -70,7 +70,7 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     let model = options.checkpoint.clone().or_else(|| common.model.clone());
     let common = Common { model, ..common.clone() };
     let (sequences, pictures) = (options.max_num_seqs, Pictures::WherePossible);
-    let work = Work { sequences, pictures, ..Work::ALONE };
+    let work = Work { sequences, pictures, alike: true, ..Work::ALONE };
     let Ready { source, tokenizer, engine } = Ready::load(&common, &options.limits, work)?;
     let name = options.served_model_name.clone().unwrap_or(source.name);
     let config = source.config;

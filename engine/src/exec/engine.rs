@@ -1,6 +1,8 @@
 //! Requests in, events out.
 
+use super::pace::Pace;
 use super::picture_pool::PicturePool;
+use super::queue::Queue;
 use super::schedule::{Schedule, Turn};
 use super::sequence::Sequence;
 use super::{
@@ -8,16 +10,21 @@ use super::{
     StepLists, StepShape, Work,
 };
 use crate::error::{Error, Result};
-use crate::kv::{Page, PagePools, PoolPages, SequencePages};
+use crate::kv::{Page, PagePools, PoolPages, PrefixCache, PrefixCounts, SequencePages};
 use crate::sample::Draws;
 use crate::text::TokenCount;
-use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Tells the time since some moment, for measuring steps.
+pub type Clock = Box<dyn Fn() -> Duration + Send>;
 
 /// Runs many requests over one model, step by step.
 ///
-/// Requests start in the order they came. A step computes the next token of every running request,
-/// with its drafts, and fills the rest of its rows with prompt tokens of the others, oldest first.
-/// When cache pages run out the youngest running request is set back and computed again later; the
+/// Requests start in the order they came, fair among clients. A step computes the next token of
+/// every running request, with its drafts, and fills the rest of its rows with prompt tokens of the
+/// others, as far as its time goes. A request starts when there are pages for its tokens; those for
+/// its answer come as it grows. When they run out the youngest running request is set back and
+/// computed again later; the
 /// oldest never is, so every accepted request ends. What a request answers depends on nothing but
 /// itself, given a model whose rows are independent.
 pub struct Engine<F: Forward> {
@@ -26,13 +33,17 @@ pub struct Engine<F: Forward> {
     options: EngineOptions,
     pools: PagePools,
     scratch: Vec<Page>,
+    /// Without resume points it stays empty.
+    cache: PrefixCache,
     pictures: PicturePool,
-    waiting: VecDeque<Sequence>,
+    waiting: Queue,
     /// Oldest first; all younger ones wait.
     running: Vec<Sequence>,
     requests: u64,
     events: Vec<Event>,
     work: Work,
+    pace: Pace,
+    clock: Clock,
 }
 
 impl<F: Forward> Engine<F> {
@@ -41,6 +52,15 @@ impl<F: Forward> Engine<F> {
     /// # Errors
     /// [`Error::Argument`] when the limits do not go together.
     pub fn new(model: F, options: EngineOptions) -> Result<Self> {
+        let start = Instant::now();
+        Self::with_clock(model, options, Box::new(move || start.elapsed()))
+    }
+
+    /// As [`Engine::new`], measuring steps by another clock.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn with_clock(model: F, options: EngineOptions, clock: Clock) -> Result<Self> {
         let mut geometry = model.geometry().clone();
         options.check(&geometry)?;
         if !options.skip_upper_half {
@@ -51,16 +71,19 @@ impl<F: Forward> Engine<F> {
         let invariant = |error| Error::Internal { invariant: format!("{error}") };
         Ok(Self {
             scratch: scratch.map_err(invariant)?,
+            cache: PrefixCache::new(options.resume_points),
             pictures: PicturePool::new(&options, &geometry),
             model,
             geometry,
             options,
             pools,
-            waiting: VecDeque::new(),
+            waiting: Queue::default(),
             running: Vec::new(),
             requests: 0,
             events: Vec::new(),
             work: Work::default(),
+            pace: Pace::default(),
+            clock,
         })
     }
 
@@ -93,22 +116,22 @@ impl<F: Forward> Engine<F> {
         };
         let limit = request.limit_tokens(capacity);
         let (pools, geometry) = (&self.pools, &self.geometry);
-        self.waiting.push_back(Sequence::new(id, request, limit, draws, pools, geometry));
+        self.waiting.push(Sequence::new(id, request, limit, draws, pools, geometry));
         Ok(id)
     }
 
     /// Ends a request and gives its pages back at once; its last event comes with the next step.
     /// Answers whether there was one.
     pub fn cancel(&mut self, id: RequestId) -> bool {
-        let found = self.waiting.iter().position(|sequence| sequence.id == id);
-        let sequence = match found {
-            Some(at) => self.waiting.remove(at),
-            None => {
-                let found = self.running.iter().position(|sequence| sequence.id == id);
-                found.map(|at| self.running.remove(at))
-            }
+        let running = self.running.iter().position(|sequence| sequence.id == id);
+        let sequence = match running {
+            Some(at) => Some(self.running.remove(at)),
+            None => self.waiting.remove(id),
         };
         let Some(mut sequence) = sequence else { return false };
+        if sequence.has_shared() {
+            sequence.share(&mut self.cache, true);
+        }
         sequence.release_pictures(u64::MAX, &mut self.pictures);
         self.events.push(sequence.finished(FinishReason::Cancelled));
         true
@@ -123,6 +146,8 @@ impl<F: Forward> Engine<F> {
         self.admit();
         let schedule = self.schedule()?;
         if !schedule.is_empty() {
+            let started = (self.clock)();
+            let (decoding, prompt_rows) = schedule.rows(&self.running);
             match self.run(&schedule) {
                 Ok(sampled) => self.settle(schedule, sampled),
                 Err(error) => {
@@ -131,6 +156,8 @@ impl<F: Forward> Engine<F> {
                 }
             }
             self.draft()?;
+            let step_us = (self.clock)().saturating_sub(started).as_secs_f64() * 1e6;
+            self.pace.note(decoding, prompt_rows, step_us);
         }
         Ok(std::mem::take(&mut self.events))
     }
@@ -150,9 +177,16 @@ impl<F: Forward> Engine<F> {
         self.waiting.len()
     }
 
-    /// Pages that no request holds.
+    /// Pages that no request holds. Compressed pages that the prefix cache alone holds are free:
+    /// they go when they are wanted.
     pub fn free_pages(&self) -> PoolPages {
-        self.pools.free()
+        let free = self.pools.free();
+        PoolPages { compressed: free.compressed + self.cache.idle_pages(), ..free }
+    }
+
+    /// What the prefix cache did.
+    pub fn prefix_counts(&self) -> PrefixCounts {
+        self.cache.counts()
     }
 
     /// Pictures for whose rows there is room.
@@ -185,7 +219,7 @@ impl<F: Forward> Engine<F> {
     /// # Errors
     /// [`Error::Internal`] naming the page.
     pub fn check(&self) -> Result<()> {
-        let sequences = self.running.iter().chain(&self.waiting);
+        let sequences = self.running.iter().chain(self.waiting.iter());
         let held: u64 = sequences.clone().map(Sequence::held_pictures).sum();
         let invariant = |invariant| Error::Internal { invariant };
         let pictures = self.geometry.pictures.map_or(0, |_| self.options.pictures);
@@ -195,32 +229,43 @@ impl<F: Forward> Engine<F> {
             )));
         }
         let sequences = sequences.map(|sequence| &sequence.pages);
-        self.pools.check(sequences, &self.scratch).map_err(invariant)
+        self.pools.check(sequences, &self.scratch, &self.cache).map_err(invariant)
     }
 
     /// Starts waiting requests, in order, while there is a place and the pages that running ones
-    /// still need for their known tokens leave enough.
+    /// still need for their known tokens, and for the next few of each, leave enough.
     fn admit(&mut self) {
-        let promised = self.running.iter().map(Sequence::missing_pages).sum::<u64>();
-        let mut free = self.pools.compressed.free_pages().saturating_sub(promised);
+        if self.waiting.is_empty() || self.running.len() >= self.options.sequences as usize {
+            return;
+        }
+        let mut promised = self.running.iter().map(Sequence::promised_pages).sum::<u64>();
         while self.running.len() < self.options.sequences as usize {
-            let Some(next) = self.waiting.front() else { return };
-            let wanted = next.missing_pages();
-            if wanted > free {
+            let Some(next) = self.waiting.first_mut() else { return };
+            if self.options.resume_points > 0 {
+                let hit = self.cache.find(&next.prefix());
+                next.resume(hit, &self.pools, &self.geometry);
+            }
+            let wanted = promised + next.missing_pages();
+            let free = self.pools.compressed.free_pages();
+            if wanted > free && wanted - free > self.cache.evict(wanted.saturating_sub(free)) {
+                next.unload(&self.pools, &self.geometry);
                 return;
             }
-            free -= wanted;
-            self.running.extend(self.waiting.pop_front());
+            promised += next.promised_pages();
+            self.cache.note(next.tokens(), next.pages.tokens());
+            self.events.extend(next.started());
+            self.running.extend(self.waiting.pop());
         }
     }
 
     /// Shares out the rows of a step, has the pictures in them read and takes the pages they need.
     fn schedule(&mut self) -> Result<Schedule> {
+        let prompt_rows = self.options.step_us.map_or(u64::MAX, |us| self.pace.prompt_rows(us));
         let Self { model, pictures, options, .. } = self;
         let mut read = |input: &_, first_row| model.picture(input, first_row);
         let reach =
             |sequence: &mut Sequence, rows| sequence.read_pictures(rows, pictures, &mut read);
-        let shares = Schedule::shares(&mut self.running, options, reach)?;
+        let shares = Schedule::shares(&mut self.running, options, prompt_rows, reach)?;
         let mut schedule = Schedule::default();
         while schedule.turns.len() < self.running.len() {
             let at = schedule.turns.len();
@@ -229,6 +274,7 @@ impl<F: Forward> Engine<F> {
             let rows = settled + sequence.drafts.len() as u64;
             match sequence.pages.begin(rows) {
                 Ok(step) => schedule.turns.push(Turn { settled, rows, step }),
+                Err(short) if self.cache.evict(short.wanted - short.free) > 0 => {}
                 Err(_) if !sequence.drafts.is_empty() => sequence.drafts.clear(),
                 Err(error) if at == 0 && self.running.len() == 1 => {
                     let invariant = format!("one request alone always fits, yet {error}");
@@ -243,6 +289,9 @@ impl<F: Forward> Engine<F> {
     /// The youngest is last, so no turn of this step is touched.
     fn set_back_youngest(&mut self) {
         if let Some(mut youngest) = self.running.pop() {
+            if youngest.has_shared() {
+                youngest.share(&mut self.cache, true);
+            }
             youngest.release_pictures(u64::MAX, &mut self.pictures);
             youngest.set_back(&self.pools, &self.geometry);
             self.waiting.push_front(youngest);
@@ -291,21 +340,33 @@ impl<F: Forward> Engine<F> {
         let mut finished = Vec::new();
         for ((sequence, turn), answer) in self.running.iter_mut().zip(schedule.turns).zip(answers) {
             let mut kept = turn.settled;
+            let (mut sampled, mut is_over) = (false, false);
             if let Some(answer) = answer {
                 let before = sequence.usage();
                 let (taken, finish) = sequence.accept(answer, &mut self.events);
                 // The last token taken is not computed yet; those before it were drafts.
                 kept += taken.saturating_sub(1);
                 self.work.add_drafts(before, sequence.usage());
+                (sampled, is_over) = (finish != Some(FinishReason::NotANumber), finish.is_some());
                 if let Some(reason) = finish {
                     self.events.push(sequence.finished(reason));
+                    let generated = sequence.usage().generated_tokens;
+                    self.waiting.charge(sequence.client(), generated);
                     finished.push(sequence.id);
                 }
             }
             sequence.pages.commit(turn.step, kept);
+            sequence.keep_fork();
+            if sampled && self.options.resume_points > 0 {
+                sequence.share(&mut self.cache, is_over);
+            }
             sequence.release_pictures(sequence.pages.tokens(), &mut self.pictures);
         }
-        self.running.retain(|sequence| !finished.contains(&sequence.id));
+        if !finished.is_empty() {
+            // Ids come in the order of the running requests.
+            let mut finished = finished.into_iter().peekable();
+            self.running.retain(|sequence| finished.next_if_eq(&sequence.id).is_none());
+        }
     }
 
     fn undo(&mut self, schedule: Schedule) {

@@ -14,6 +14,11 @@ pub struct Event {
 /// Kinds of events.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
+    /// Its first computation begins.
+    Started {
+        /// Tokens of the prompt that the prefix cache held.
+        cached_tokens: u64,
+    },
     /// A token of the answer.
     Token {
         /// Its id.
@@ -48,6 +53,8 @@ pub enum FinishReason {
 pub struct Usage {
     /// Of the prompt.
     pub prompt_tokens: u64,
+    /// Of these, tokens that the prefix cache held when the request first started.
+    pub cached_tokens: u64,
     /// Generated, a stop id included.
     pub generated_tokens: u64,
     /// Drafts that were verified, up to the answer's end.

@@ -82,6 +82,15 @@ impl Geometry {
         }
     }
 
+    /// Where to begin, without any window, for the windows of all layers to be exact at `tokens`: each
+    /// layer's reach back by one less than a window from those above.
+    pub fn replay_from(&self, tokens: u64) -> u64 {
+        let step = self.window_tokens - 1;
+        let below = self.upper.map_or(self.layers - 1, |upper| upper.first_layer) * step;
+        let above = self.upper.map_or(self.window_tokens, |upper| upper.tail_tokens);
+        tokens.saturating_sub(above + below)
+    }
+
     /// Where the upper half of a prompt of `tokens` begins.
     pub fn upper_from(&self, tokens: u64) -> u64 {
         self.upper.map_or(0, |upper| tokens.saturating_sub(upper.tail_tokens))
@@ -122,6 +131,10 @@ mod tests {
         let upper = UpperHalf { first_layer: 20, tail_tokens: 2541 };
         assert_eq!(geometry.upper, Some(upper));
         assert_eq!((geometry.upper_from(2541), geometry.upper_from(2542)), (0, 1));
+        // A window, and one less for each of the other 39 layers.
+        assert_eq!(geometry.replay_from(100_000), 100_000 - 5081);
+        let whole = Geometry { upper: None, ..geometry.clone() };
+        assert_eq!(whole.replay_from(100_000), 100_000 - 5081);
         assert_eq!((geometry.window_tokens, geometry.history_tokens), (128, 4));
         assert_eq!((geometry.draft_block, geometry.noise_token), (5, 128_799));
     }

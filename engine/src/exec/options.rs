@@ -13,8 +13,14 @@ pub struct EngineOptions {
     pub step_tokens: u64,
     /// Prompt rows of one sequence in a step at most.
     pub chunk_tokens: u64,
-    /// Pages of the compressed caches, [`PAGE_TOKENS`] tokens each.
+    /// Microseconds that a step should take at most while requests decode; prompt rows wait for it.
+    /// `None` for as long as it takes.
+    pub step_us: Option<u64>,
+    /// Pages of the compressed caches, [`PAGE_TOKENS`] tokens each, for all requests together.
     pub pages: u64,
+    /// Windows that the prefix cache keeps: points where other requests may go on. 0 for no prefix
+    /// cache.
+    pub resume_points: u64,
     /// Tokens of a request at most, prompt and answer, when less than the model's context.
     pub context_tokens: u64,
     /// Drafts verified a step: 0 to the model's block.
@@ -88,13 +94,17 @@ impl EngineOptions {
 
     /// Pages of each pool.
     pub fn pool_pages(&self, geometry: &Geometry) -> PoolPages {
-        PoolPages::for_steps(
+        let pages = PoolPages::for_steps(
             self.pages,
             self.sequences,
             geometry.window_tokens,
             self.step_tokens,
             self.scratch_tokens(geometry),
-        )
+        );
+        if self.resume_points == 0 {
+            return pages;
+        }
+        pages.with_resume_points(self.resume_points, self.sequences, geometry.window_tokens)
     }
 
     /// Window entries that drafts use and no sequence owns.

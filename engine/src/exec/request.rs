@@ -9,6 +9,10 @@ use crate::text::TokenCount;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
+/// Whom a request is for. Clients share the engine fairly; it knows nothing else of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ClientId(pub u64);
+
 /// A prompt and how to go on from it.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
@@ -25,6 +29,10 @@ pub struct Request {
     pub max_tokens: Option<u64>,
     /// Whether to draft, where the model can.
     pub drafts: bool,
+    /// Whom it is for.
+    pub client: ClientId,
+    /// Only requests of equal salt share pages of the prefix cache.
+    pub cache_salt: String,
 }
 
 impl Request {

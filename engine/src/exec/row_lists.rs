@@ -1,6 +1,7 @@
 //! The lists of rows, on the host.
 
 use super::chunk::Chunk;
+use std::iter::repeat_n;
 
 /// One list per row quantity; row `i` of every list is the same token. See [`super::Batch`] for what
 /// each holds.
@@ -33,6 +34,25 @@ pub struct RowLists {
 }
 
 impl RowLists {
+    /// No rows yet, and room for some.
+    pub(super) fn with_room(rows: u64, window_tokens: u64, history_tokens: u64) -> Self {
+        let list = |columns: u64| Vec::with_capacity((rows * columns) as usize);
+        Self {
+            id: list(1),
+            position: list(1),
+            sequence: list(1),
+            picture: list(1),
+            window_at: list(window_tokens),
+            window_store: list(1),
+            open_store: list(1),
+            open_members: list(2),
+            visible: [list(1), list(1)],
+            store: [list(1), list(1)],
+            history: list(history_tokens),
+            output_at: Vec::new(),
+        }
+    }
+
     /// Rows so far.
     pub fn tokens(&self) -> u64 {
         self.id.len() as u64
@@ -45,11 +65,10 @@ impl RowLists {
         self.position.push(number(position));
         self.sequence.push(number(sequence));
         self.picture.push(i32::from(chunk.is_picture(position)));
-        let window = chunk.window_tokens;
-        self.window_at.extend((0..window).map(|i| {
-            let at = (position + 1 + i).checked_sub(window);
-            at.filter(|at| *at >= oldest).map_or(-1, |at| pages.window_address(at))
-        }));
+        let (window, end) = (chunk.window_tokens, position + 1);
+        let seen = pages.window_addresses(&(end.saturating_sub(window).max(oldest)..end));
+        self.window_at.extend(repeat_n(-1, window as usize - seen.len()));
+        self.window_at.extend_from_slice(seen);
         self.window_store.push(pages.window_address(position));
         self.open_store.push(pages.open_address(position));
         let group = position - position % 2..position + 1;
@@ -60,9 +79,7 @@ impl RowLists {
         for (at, ratio) in [1, 2].into_iter().enumerate() {
             let entries = (position + 1) / ratio;
             self.visible[at].push(number(entries));
-            let complete = (position + 1).is_multiple_of(ratio);
-            let address = if complete { pages.entry_address(ratio, entries - 1) } else { -1 };
-            self.store[at].push(address);
+            self.store[at].push(pages.store_address(ratio, position));
         }
         self.history.extend(
             (0..chunk.history_tokens)
@@ -74,7 +91,7 @@ impl RowLists {
     pub(super) fn pad(&mut self, tokens: u64, outputs: u64, window: u64, history: u64) {
         let missing = tokens.saturating_sub(self.tokens()) as usize;
         let none = |list: &mut Vec<i32>, columns: u64| {
-            list.extend(std::iter::repeat_n(-1, missing * columns as usize));
+            list.extend(repeat_n(-1, missing * columns as usize));
         };
         for list in [
             &mut self.id,
@@ -90,7 +107,7 @@ impl RowLists {
         none(&mut self.history, history);
         self.store.iter_mut().for_each(|list| none(list, 1));
         for list in self.visible.iter_mut().chain([&mut self.picture]) {
-            list.extend(std::iter::repeat_n(0, missing));
+            list.extend(repeat_n(0, missing));
         }
         self.pad_outputs(outputs);
     }

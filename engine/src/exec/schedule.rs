@@ -25,34 +25,59 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// Settled tokens each request computes: one for all that decode, then prompt tokens of the
-    /// others, oldest first, as far as the rows of a step go. `reach` is asked how many of a
-    /// request's next rows can be computed.
+    /// others, `prompt_rows` at most while any decodes. Of several prompts the oldest has at least
+    /// half of the rows, so every prompt comes to its end; the shortest of the others are next, so
+    /// that a short one does not wait for a long one. `reach` is asked how many of a request's next
+    /// rows can be computed.
     ///
     /// # Errors
     /// Those of `reach`.
     pub(super) fn shares(
         running: &mut [Sequence],
         options: &EngineOptions,
+        prompt_rows: u64,
         mut reach: impl FnMut(&mut Sequence, u64) -> Result<u64>,
     ) -> Result<Vec<u64>> {
-        let decodes = |sequence: &Sequence| sequence.due_tokens() == 1;
-        let decode_rows = |sequence: &Sequence| 1 + sequence.drafts.len() as u64;
-        let taken: u64 = running.iter().filter(|s| decodes(s)).map(decode_rows).sum();
-        let mut left = options.step_tokens.saturating_sub(taken);
-        let share = |sequence: &mut Sequence| {
-            if decodes(sequence) {
-                return reach(sequence, 1);
+        let mut shares = vec![0; running.len()];
+        let (mut taken, mut prompts) = (0, Vec::new());
+        for (at, sequence) in running.iter_mut().enumerate() {
+            if sequence.due_tokens() == 1 {
+                shares[at] = reach(sequence, 1)?;
+                taken += 1 + sequence.drafts.len() as u64;
+            } else {
+                prompts.push(at);
             }
-            let share = sequence.due_tokens().min(options.chunk_tokens).min(left);
-            let share = reach(sequence, share)?;
-            left -= share;
-            Ok(share)
-        };
-        running.iter_mut().map(share).collect()
+        }
+        let bound = if taken > 0 { prompt_rows } else { u64::MAX };
+        let mut left = options.step_tokens.saturating_sub(taken).min(bound);
+        let oldest = prompts.first().copied();
+        prompts.sort_by_key(|at| running[*at].due_tokens());
+        let halved = prompts.first().copied() != oldest;
+        if halved {
+            // First for its half, and again in its place for what is left.
+            prompts.splice(..0, oldest);
+        }
+        for (place, at) in prompts.iter().copied().enumerate() {
+            let room = if halved && place == 0 { left.div_ceil(2) } else { left };
+            let wish = running[at].step_tokens().min(options.chunk_tokens).min(shares[at] + room);
+            let share = reach(&mut running[at], wish)?;
+            left -= share - shares[at];
+            shares[at] = share;
+        }
+        Ok(shares)
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.turns.iter().all(|turn| turn.rows == 0)
+    }
+
+    /// Requests that decode, and rows of the prompts of others.
+    pub(super) fn rows(&self, running: &[Sequence]) -> (u64, u64) {
+        let turns = self.turns.iter().zip(running);
+        turns.fold((0, 0), |(decoding, prompt), (turn, sequence)| match sequence.due_tokens() {
+            1 => (decoding + u64::from(turn.rows > 0), prompt),
+            _ => (decoding, prompt + turn.rows),
+        })
     }
 
     /// Requests with rows, those that verify drafts first: their outputs lie side by side.

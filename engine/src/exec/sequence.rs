@@ -3,11 +3,13 @@
 use super::chunk::{Chunk, PictureSpan};
 use super::picture_pool::PicturePool;
 use super::{
-    Anchor, Drafter, Event, FinishReason, Geometry, LogProbs, PromptPicture, Request, RequestId,
-    Sample, Sampled, Usage, What,
+    Anchor, ClientId, Drafter, Event, FinishReason, Geometry, LogProbs, PromptPicture, Request,
+    RequestId, Sample, Sampled, Usage, What,
 };
 use crate::error::Result;
-use crate::kv::{PAGE_TOKENS, PagePools, SequencePages};
+use crate::kv::{
+    BlockId, PAGE_TOKENS, PagePools, Prefix, PrefixCache, PrefixHit, PrefixPicture, SequencePages,
+};
 use crate::sample::Draws;
 use crate::vision::PictureInput;
 
@@ -31,6 +33,14 @@ pub(super) struct Sequence {
     /// Whether the last step sampled its last token. A draft's context is whole only then: at the
     /// last token of a prompt whose upper half was skipped it is one position short.
     sampled: bool,
+    /// Its pictures as the prefix cache knows them.
+    prefix_pictures: Vec<PrefixPicture>,
+    /// Its blocks in the prefix cache.
+    chain: Vec<BlockId>,
+    /// Whether since its last start it has shared what it computed.
+    shared: bool,
+    /// Where others went on differently than before: a place to resume from, worth a window.
+    fork: Option<u64>,
     usage: Usage,
 }
 
@@ -51,6 +61,10 @@ impl Sequence {
         };
         Self {
             pictures: request.pictures.iter().map(span).collect(),
+            prefix_pictures: request.pictures.iter().map(prefix_picture).collect(),
+            chain: Vec::new(),
+            shared: false,
+            fork: None,
             upper_from: geometry.upper_from(tokens.len() as u64),
             pages: SequencePages::new(pools, geometry.window_tokens),
             drafts: Vec::new(),
@@ -65,9 +79,19 @@ impl Sequence {
         }
     }
 
+    pub(super) fn client(&self) -> ClientId {
+        self.request.client
+    }
+
     /// Settled tokens that are not computed yet; 1 when the sequence decodes.
     pub(super) fn due_tokens(&self) -> u64 {
         self.tokens.len() as u64 - self.pages.tokens()
+    }
+
+    /// Settled tokens that the next step may compute: a fork ends a step.
+    pub(super) fn step_tokens(&self) -> u64 {
+        let left = self.fork.and_then(|fork| fork.checked_sub(self.pages.tokens()));
+        self.due_tokens().min(left.filter(|left| *left > 0).unwrap_or(u64::MAX))
     }
 
     /// Settled tokens.
@@ -84,6 +108,13 @@ impl Sequence {
     pub(super) fn missing_pages(&self) -> u64 {
         let held = self.pages.table().len() as u64;
         self.tokens().div_ceil(PAGE_TOKENS).saturating_sub(held)
+    }
+
+    /// Those, and one more if it may outgrow them.
+    pub(super) fn promised_pages(&self) -> u64 {
+        let most = self.request.prompt.len() as u64 + self.limit_tokens;
+        let grows = most.div_ceil(PAGE_TOKENS) > self.tokens().div_ceil(PAGE_TOKENS);
+        self.missing_pages() + u64::from(grows)
     }
 
     /// Drafts that the next step may verify, up to `limit_tokens`.
@@ -226,11 +257,97 @@ impl Sequence {
     /// Gives all pages back; what was generated is computed again as if it were prompt. Draws are
     /// keyed by position, so the answer goes on as it would have.
     pub(super) fn set_back(&mut self, pools: &PagePools, geometry: &Geometry) {
-        self.pages = SequencePages::new(pools, geometry.window_tokens);
+        self.unload(pools, geometry);
         self.upper_from = geometry.upper_from(self.tokens());
         self.drafts.clear();
         self.sampled = false;
         self.usage.restarts += 1;
+    }
+
+    /// What the prefix cache is asked for.
+    pub(super) fn prefix(&self) -> Prefix<'_> {
+        let (tokens, salt) = (&self.tokens, &self.request.cache_salt);
+        Prefix { tokens, pictures: &self.prefix_pictures, salt }
+    }
+
+    /// Takes over what the prefix cache has of it. Where pages match beyond the last resume point, the
+    /// windows there are computed from as far back as they reach, if that is less than to compute
+    /// everything from the resume point on. A later request resumes from a whole page, so the upper
+    /// half runs on what is needed there, a little more than the end of the prompt takes.
+    pub(super) fn resume(&mut self, hit: PrefixHit, pools: &PagePools, geometry: &Geometry) {
+        self.fork = (hit.matched_tokens > hit.tokens).then_some(hit.matched_tokens);
+        let replay = geometry.replay_from(hit.matched_tokens) / PAGE_TOKENS * PAGE_TOKENS;
+        let mut hit = match replay > hit.tokens {
+            true => hit.from_position(replay),
+            false => hit.from_resume_point(),
+        };
+        self.chain = std::mem::take(&mut hit.chain);
+        let end = (self.tokens() - 1) / PAGE_TOKENS * PAGE_TOKENS;
+        self.upper_from = geometry.upper_from(self.fork.unwrap_or(end));
+        self.pages = SequencePages::resumed(pools, geometry.window_tokens, hit);
+    }
+
+    /// Gives all pages back.
+    pub(super) fn unload(&mut self, pools: &PagePools, geometry: &Geometry) {
+        self.pages = SequencePages::new(pools, geometry.window_tokens);
+        self.chain.clear();
+        (self.shared, self.fork) = (false, None);
+    }
+
+    /// Takes note that it starts; the event that says so, unless it ran before.
+    pub(super) fn started(&mut self) -> Option<Event> {
+        if self.usage.restarts > 0 {
+            return None;
+        }
+        let cached_tokens = self.pages.tokens();
+        self.usage.cached_tokens = cached_tokens;
+        Some(Event { request: self.id, what: What::Started { cached_tokens } })
+    }
+
+    /// Keeps the window at its fork when a step ended there.
+    pub(super) fn keep_fork(&mut self) {
+        if self.fork == Some(self.pages.tokens()) {
+            self.pages.keep_windows();
+        }
+    }
+
+    /// Shares what it computed with the prefix cache: whole pages, and windows at the ends of its
+    /// prompt and its fork and, once it is over, at its own. Only for logits that are numbers: what
+    /// led to others is nobody's prefix.
+    pub(super) fn share(&mut self, cache: &mut PrefixCache, is_over: bool) {
+        let computed = self.pages.tokens();
+        let (tokens, salt) = (&self.tokens[..computed as usize], &self.request.cache_salt);
+        let prefix = Prefix { tokens, pictures: &self.prefix_pictures, salt };
+        while (self.chain.len() as u64 + 1) * PAGE_TOKENS <= computed {
+            let (before, at) = (self.chain.last().copied(), self.chain.len());
+            self.chain.push(self.pages.share(cache, before, &prefix, at));
+        }
+        if !std::mem::replace(&mut self.shared, true) {
+            // The same prompt again has at least one token to compute.
+            self.retain(cache, computed.saturating_sub(1));
+            let windows = self.pages.take_kept();
+            let fork = self.fork.take().and_then(|fork| fork.checked_sub(1));
+            let block = fork.and_then(|last| self.chain.get((last / PAGE_TOKENS) as usize));
+            if let Some(block) = block {
+                cache.retain(*block, windows);
+            }
+        }
+        if is_over {
+            self.retain(cache, computed);
+        }
+    }
+
+    /// Whether it has shared what it computed before.
+    pub(super) fn has_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// Makes the last end of a page up to `position` a resume point.
+    fn retain(&self, cache: &mut PrefixCache, position: u64) {
+        let pages = position / PAGE_TOKENS;
+        if let Some(last) = pages.checked_sub(1).and_then(|last| self.chain.get(last as usize)) {
+            cache.retain(*last, self.pages.windows_before(pages * PAGE_TOKENS));
+        }
     }
 
     /// The event that ends it.
@@ -241,4 +358,8 @@ impl Sequence {
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }
+}
+
+fn prefix_picture(picture: &PromptPicture) -> PrefixPicture {
+    PrefixPicture { positions: picture.positions(), digest: picture.input.patches.digest() }
 }

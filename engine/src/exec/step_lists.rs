@@ -37,11 +37,17 @@ impl StepLists {
     /// Of chunks of different sequences, one row of the page table each, in order.
     pub fn new(chunks: &[Chunk<'_>]) -> Self {
         let longest = chunks.iter().map(|chunk| chunk.pages.table().len()).max().unwrap_or(0);
+        let rows = chunks.iter().map(|chunk| chunk.end - chunk.start).sum();
+        let (window_tokens, history_tokens) =
+            chunks.first().map_or((0, 0), |chunk| (chunk.window_tokens, chunk.history_tokens));
+        let table_pages = longest.next_power_of_two();
         let mut lists = Self {
+            rows: RowLists::with_room(rows, window_tokens, history_tokens),
+            table: Vec::with_capacity(chunks.len() * table_pages),
             sequences: chunks.len() as u64,
-            table_pages: longest.next_power_of_two() as u64,
-            window_tokens: chunks.first().map_or(0, |chunk| chunk.window_tokens),
-            history_tokens: chunks.first().map_or(0, |chunk| chunk.history_tokens),
+            table_pages: table_pages as u64,
+            window_tokens,
+            history_tokens,
             ..Self::default()
         };
         if chunks.iter().any(Chunk::parts_at_the_middle) {

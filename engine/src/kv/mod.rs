@@ -3,14 +3,23 @@
 //! Three pools. Pages of compressed entries cover 64 positions and live as long as the sequence;
 //! one page id serves every source. Window pages cover 32 positions and roll: all layers and draft
 //! stages share them. Pages of open groups cover 8 positions and roll likewise.
+//!
+//! The prefix cache keeps whole compressed pages of earlier sequences, and windows at some of their
+//! ends, for sequences that begin alike.
 
+mod lease;
 mod pages;
 mod pool;
 mod pools;
+mod prefix;
+mod prefix_cache;
 mod rolling;
 mod snapshot;
 
+pub use lease::Lease;
 pub use pages::{Checkpoint, SequencePages};
 pub use pool::{OutOfPages, Page, PagePool};
 pub use pools::{OPEN_PAGE_TOKENS, PAGE_TOKENS, PagePools, PoolPages, WINDOW_PAGE_TOKENS};
+pub use prefix::{Prefix, PrefixPicture};
+pub use prefix_cache::{BlockId, PrefixCache, PrefixCounts, PrefixHit};
 pub use snapshot::Snapshot;

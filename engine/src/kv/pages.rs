@@ -2,9 +2,11 @@
 
 use super::rolling::{Rolling, address};
 use super::{
-    OPEN_PAGE_TOKENS, OutOfPages, PAGE_TOKENS, Page, PagePools, Snapshot, WINDOW_PAGE_TOKENS,
+    BlockId, Lease, OPEN_PAGE_TOKENS, OutOfPages, PAGE_TOKENS, Page, PagePools, Prefix,
+    PrefixCache, PrefixHit, Snapshot, WINDOW_PAGE_TOKENS,
 };
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Tokens of the largest compressed group. Groups do not overlap.
 pub(super) const GROUP_TOKENS: u64 = 2;
@@ -12,15 +14,42 @@ pub(super) const GROUP_TOKENS: u64 = 2;
 /// The pages of a sequence and how far they are filled. Dropping it gives every page back.
 ///
 /// All writing happens between [`SequencePages::begin`] and [`SequencePages::commit`]; what a
-/// commit rolls back is as if it had never been begun.
+/// commit rolls back is as if it had never been begun. Pages that it shares with the prefix cache
+/// are whole, and never written again.
 #[derive(Debug)]
 pub struct SequencePages {
     pools: PagePools,
     window_tokens: u64,
+    /// Whether the window before the last whole page stays as well, for the prefix cache.
+    resumable: bool,
     tokens: u64,
-    compressed: Vec<Page>,
+    /// The first position with a window entry.
+    window_from: u64,
+    /// Positions whose compressed entries the prefix cache had: they are not stored again.
+    stored_tokens: u64,
+    /// The window of a position that it has passed, for the prefix cache.
+    kept: Vec<Arc<Page>>,
+    compressed: Vec<Held>,
     window: Rolling,
     open: Rolling,
+}
+
+/// A page of compressed entries of a sequence.
+#[derive(Debug)]
+enum Held {
+    /// Its own.
+    Own(Arc<Page>),
+    /// Of the prefix cache.
+    Leased(Arc<Lease>),
+}
+
+impl Held {
+    fn page(&self) -> &Arc<Page> {
+        match self {
+            Self::Own(page) => page,
+            Self::Leased(lease) => lease.page(),
+        }
+    }
 }
 
 /// An open step of a sequence: positions that have pages but do not count yet.
@@ -37,11 +66,60 @@ impl SequencePages {
         Self {
             pools: pools.clone(),
             window_tokens,
+            resumable: false,
             tokens: 0,
+            window_from: 0,
+            stored_tokens: 0,
+            kept: Vec::new(),
             compressed: Vec::new(),
             window: Rolling::new(pools.window.clone(), WINDOW_PAGE_TOKENS),
             open: Rolling::new(pools.open.clone(), OPEN_PAGE_TOKENS),
         }
+    }
+
+    /// Goes on where the prefix cache ends, from position 0 when it has nothing. What is computed may
+    /// be shared with it: the window before the last page that ends before the last position stays
+    /// readable too.
+    pub fn resumed(pools: &PagePools, window_tokens: u64, hit: PrefixHit) -> Self {
+        let mut pages = Self { resumable: true, ..Self::new(pools, window_tokens) };
+        let PrefixHit { tokens, pages: compressed, windows, .. } = hit;
+        let window = tokens.saturating_sub(window_tokens);
+        pages.window_from = if windows.is_empty() { tokens } else { window };
+        pages.window.extend(&(window..tokens), windows);
+        pages.compressed = compressed.into_iter().map(Held::Leased).collect();
+        pages.tokens = tokens;
+        pages.stored_tokens = pages.compressed.len() as u64 * PAGE_TOKENS;
+        pages
+    }
+
+    /// Shares whole page `at`, the next of `prefix` after block `before`, with the cache.
+    pub fn share(
+        &mut self,
+        cache: &mut PrefixCache,
+        before: Option<BlockId>,
+        prefix: &Prefix<'_>,
+        at: usize,
+    ) -> BlockId {
+        let page = Arc::clone(self.compressed[at].page());
+        let (id, lease) = cache.insert(before, prefix, at, page);
+        self.compressed[at] = Held::Leased(lease);
+        id
+    }
+
+    /// The pages of the window before a position, for a sequence to go on there; none when some are
+    /// out of reach.
+    pub fn windows_before(&self, position: u64) -> Vec<Arc<Page>> {
+        self.window.held(&(position.saturating_sub(self.window_tokens)..position))
+    }
+
+    /// Keeps the window before the next position, whatever follows.
+    pub fn keep_windows(&mut self) {
+        self.kept = self.windows_before(self.tokens);
+    }
+
+    /// Gives up what [`SequencePages::keep_windows`] kept.
+    pub fn take_kept(&mut self) -> Vec<Arc<Page>> {
+        std::mem::take(&mut self.kept)
     }
 
     /// Positions whose state is kept.
@@ -64,7 +142,7 @@ impl SequencePages {
         let compressed = self.pools.compressed.take(wanted)?;
         let window = self.window.missing(&windows)?;
         let open = self.open.missing(&groups)?;
-        self.compressed.extend(compressed);
+        self.compressed.extend(compressed.into_iter().map(Arc::new).map(Held::Own));
         self.window.extend(&windows, window);
         self.open.extend(&groups, open);
         Ok(Checkpoint { from, tokens })
@@ -81,7 +159,8 @@ impl SequencePages {
         assert_eq!(from, self.tokens, "a step is committed to the sequence it was begun on");
         assert!(kept <= tokens, "a commit keeps no more than was begun");
         self.tokens = from + kept;
-        self.compressed.truncate(self.tokens.div_ceil(PAGE_TOKENS) as usize);
+        let pages = self.tokens.max(self.stored_tokens).div_ceil(PAGE_TOKENS);
+        self.compressed.truncate(pages as usize);
         let end = self.tokens..self.tokens;
         self.window.keep(&self.window_reach(&end));
         self.open.keep(&self.open_reach(&end));
@@ -92,22 +171,35 @@ impl SequencePages {
         self.window.address(position)
     }
 
+    /// Addresses of the window entries of neighbouring positions, less those in front that are out
+    /// of reach.
+    pub fn window_addresses(&self, positions: &Range<u64>) -> &[i32] {
+        self.window.addresses(positions)
+    }
+
     /// Address of a position's open-group row, -1 when it is out of reach.
     pub fn open_address(&self, position: u64) -> i32 {
         self.open.address(position)
+    }
+
+    /// Address where the compressed entry that `position` completes is stored, -1 when it completes
+    /// none or when the entry is there already.
+    pub fn store_address(&self, ratio: u64, position: u64) -> i32 {
+        let completes = (position + 1).is_multiple_of(ratio) && position >= self.stored_tokens;
+        if completes { self.entry_address(ratio, position / ratio) } else { -1 }
     }
 
     /// Address of a compressed entry of `ratio` tokens, -1 when it has no page.
     pub fn entry_address(&self, ratio: u64, entry: u64) -> i32 {
         let entries = PAGE_TOKENS / ratio;
         let page = self.compressed.get((entry / entries) as usize);
-        page.map_or(-1, |page| address(page, entries, entry % entries))
+        page.map_or(-1, |held| address(held.page(), entries, entry % entries))
     }
 
     /// The page table of the compressed caches.
     pub fn table(&self) -> impl ExactSizeIterator<Item = i32> + '_ {
         // Ids are 31-bit by the pool's construction.
-        self.compressed.iter().map(|page| page.id() as i32)
+        self.compressed.iter().map(|held| held.page().id() as i32)
     }
 
     /// Every address that a later step may read.
@@ -117,12 +209,12 @@ impl SequencePages {
 
     /// Pages of compressed entries.
     pub fn compressed_pages(&self) -> impl Iterator<Item = &Page> {
-        self.compressed.iter()
+        self.compressed.iter().map(|held| &**held.page())
     }
 
     /// Pages of window entries.
     pub fn window_pages(&self) -> impl Iterator<Item = &Page> {
-        self.window.pages()
+        self.window.pages().chain(self.kept.iter().map(|page| &**page))
     }
 
     /// Pages of open-group rows.
@@ -142,7 +234,11 @@ impl SequencePages {
 
     /// Window positions that a step writing `step` touches.
     fn window_reach(&self, step: &Range<u64>) -> Range<u64> {
-        step.start.saturating_sub(self.window_tokens)..step.end
+        let first = match self.resumable {
+            true => step.start.saturating_sub(1) / PAGE_TOKENS * PAGE_TOKENS,
+            false => step.start,
+        };
+        first.saturating_sub(self.window_tokens).max(self.window_from)..step.end
     }
 
     /// Open-group positions that a step writing `step` touches.

@@ -1,6 +1,6 @@
 //! The three pools and how large they must be.
 
-use super::{OutOfPages, PagePool, SequencePages};
+use super::{OutOfPages, PagePool, PrefixCache, SequencePages};
 use crate::kv::Page;
 
 /// Token positions of a page of the compressed caches.
@@ -38,6 +38,15 @@ impl PoolPages {
             + scratch_tokens.div_ceil(WINDOW_PAGE_TOKENS);
         let open = sequences * 2 + step_tokens.div_ceil(OPEN_PAGE_TOKENS);
         Self { compressed, window, open }
+    }
+
+    /// With windows for a prefix cache as well: of all its resume points, of the page that each
+    /// sequence keeps reaching back to, and of the one point that each may be about to make.
+    #[must_use]
+    pub fn with_resume_points(self, points: u64, sequences: u64, window_tokens: u64) -> Self {
+        let pages = window_tokens.div_ceil(WINDOW_PAGE_TOKENS) + 1;
+        let further = PAGE_TOKENS / WINDOW_PAGE_TOKENS;
+        Self { window: self.window + points * pages + sequences * (further + pages), ..self }
     }
 }
 
@@ -79,8 +88,8 @@ impl PagePools {
         self.window.take(tokens.div_ceil(WINDOW_PAGE_TOKENS))
     }
 
-    /// Whether every page is free or owned by one of `sequences` (or, in the window pool, is one of
-    /// `scratch`), and that once only.
+    /// Whether every page is free, held by `sequences` or `cache` or, in the window pool, one of
+    /// `scratch`, and that once only.
     ///
     /// # Errors
     /// Names the pool and the first page that is not.
@@ -88,10 +97,13 @@ impl PagePools {
         &self,
         sequences: impl Iterator<Item = &'a SequencePages> + Clone,
         scratch: &'a [Page],
+        cache: &'a PrefixCache,
     ) -> Result<(), String> {
-        self.compressed.check(sequences.clone().flat_map(SequencePages::compressed_pages))?;
+        let compressed = sequences.clone().flat_map(SequencePages::compressed_pages);
+        self.compressed.check(compressed.chain(cache.pages()))?;
         let windows = sequences.clone().flat_map(SequencePages::window_pages);
-        self.window.check(windows.chain(scratch))?;
+        self.window.check(windows.chain(scratch).chain(cache.window_pages()))?;
+        cache.check()?;
         self.open.check(sequences.flat_map(SequencePages::open_pages))
     }
 }

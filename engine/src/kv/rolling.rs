@@ -1,34 +1,54 @@
 //! Pages of the last positions of a sequence.
 
 use super::{OutOfPages, Page, PagePool};
-use std::{collections::VecDeque, ops::Range};
+use std::{collections::VecDeque, ops::Range, sync::Arc};
 
-/// Neighbouring pages that follow a sequence's end; those left behind go back to the pool.
+/// Neighbouring pages that follow a sequence's end; those left behind go back to the pool, unless the
+/// prefix cache keeps them.
 #[derive(Debug)]
 pub(super) struct Rolling {
     pool: PagePool,
     page_tokens: u64,
     /// Which page of the sequence the front one is.
     first: u64,
-    pages: VecDeque<Page>,
+    pages: VecDeque<Arc<Page>>,
+    /// Of every entry of the pages held, in order: rows of a step copy them by the window.
+    addresses: Vec<i32>,
 }
 
 impl Rolling {
     pub(super) fn new(pool: PagePool, page_tokens: u64) -> Self {
-        Self { pool, page_tokens, first: 0, pages: VecDeque::new() }
+        Self { pool, page_tokens, first: 0, pages: VecDeque::new(), addresses: Vec::new() }
     }
 
     /// Takes what `positions` need and are not held, at the end only.
-    pub(super) fn missing(&self, positions: &Range<u64>) -> Result<Vec<Page>, OutOfPages> {
-        self.pool.take(self.span(positions).end.saturating_sub(self.end(positions)))
+    pub(super) fn missing(&self, positions: &Range<u64>) -> Result<Vec<Arc<Page>>, OutOfPages> {
+        let pages = self.pool.take(self.span(positions).end.saturating_sub(self.end(positions)))?;
+        Ok(pages.into_iter().map(Arc::new).collect())
     }
 
-    /// Holds pages that [`Rolling::missing`] took for the same positions.
-    pub(super) fn extend(&mut self, positions: &Range<u64>, pages: Vec<Page>) {
+    /// The pages of positions, or none when some are not held.
+    pub(super) fn held(&self, positions: &Range<u64>) -> Vec<Arc<Page>> {
+        let Range { start, end } = self.span(positions);
+        let held = self.first..self.first + self.pages.len() as u64;
+        if start < held.start || end > held.end {
+            return Vec::new();
+        }
+        let pages = self.pages.range((start - held.start) as usize..(end - held.start) as usize);
+        pages.cloned().collect()
+    }
+
+    /// Holds pages that [`Rolling::missing`] took for the same positions, or those of another
+    /// sequence that hold the same entries.
+    pub(super) fn extend(&mut self, positions: &Range<u64>, pages: Vec<Arc<Page>>) {
         if self.pages.is_empty() {
             self.first = self.span(positions).start;
         }
-        self.pages.extend(pages);
+        for page in pages {
+            let first = address(&page, self.page_tokens, 0);
+            self.addresses.extend(first..first + self.page_tokens as i32);
+            self.pages.push_back(page);
+        }
     }
 
     /// Gives back every page without one of `positions`.
@@ -37,20 +57,30 @@ impl Rolling {
         while self.first + self.pages.len() as u64 > span.end.max(self.first) {
             self.pages.pop_back();
         }
+        let mut left_behind = 0;
         while self.first < span.start && self.pages.pop_front().is_some() {
             self.first += 1;
+            left_behind += self.page_tokens as usize;
         }
+        self.addresses.drain(..left_behind);
+        self.addresses.truncate(self.pages.len() * self.page_tokens as usize);
     }
 
     /// Address of a position's entry, -1 when its page is not held.
     pub(super) fn address(&self, position: u64) -> i32 {
-        let page = position / self.page_tokens;
-        let held = page.checked_sub(self.first).and_then(|at| self.pages.get(at as usize));
-        held.map_or(-1, |page| address(page, self.page_tokens, position % self.page_tokens))
+        self.addresses(&(position..position + 1)).first().copied().unwrap_or(-1)
+    }
+
+    /// Addresses of the entries of neighbouring positions whose pages are held, less those in front
+    /// whose pages are not.
+    pub(super) fn addresses(&self, positions: &Range<u64>) -> &[i32] {
+        let base = self.first * self.page_tokens;
+        let place = |position: u64| position.saturating_sub(base) as usize;
+        self.addresses.get(place(positions.start)..place(positions.end)).unwrap_or(&[])
     }
 
     pub(super) fn pages(&self) -> impl Iterator<Item = &Page> {
-        self.pages.iter()
+        self.pages.iter().map(|page| &**page)
     }
 
     /// One past the last page held; where the pages of `positions` start when none is.

@@ -48,6 +48,8 @@ impl StepWork {
             sequences: outputs,
             step_tokens,
             chunk_tokens: step_tokens,
+            step_us: None,
+            resume_points: 0,
             pages: most(&|work| work.sequences * work.context_tokens.div_ceil(PAGE_TOKENS)),
             context_tokens: most(&|work| work.context_tokens),
             draft_tokens: 0,

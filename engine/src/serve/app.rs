@@ -1,5 +1,6 @@
 //! What every request handler shares.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,7 +18,7 @@ use super::large_bodies::LargeBodies;
 use super::mailbox::EngineHandle;
 use super::options::ServerOptions;
 use super::pictures::PictureRoom;
-use crate::exec::PromptPicture;
+use crate::exec::{ClientId, PromptPicture};
 use crate::sample::Draws;
 use crate::text::{TokenCount, Tokenizer};
 use crate::vision::PictureLimits;
@@ -168,16 +169,19 @@ impl App {
         let max_tokens = asked.unwrap_or(open).min(room);
         let reported_limit = asked.filter(|&asked| asked > max_tokens).map(|_| max_tokens);
         let (sampling, stop_ids) = (reply.sampling.clone(), reply.stop_ids.clone());
-        let job = Job { prompt, pictures, stop_ids, max_tokens, sampling };
+        let cache_salt = reply.cache_salt.clone();
+        let client = ClientId::default();
+        let job = Job { client, prompt, pictures, stop_ids, max_tokens, cache_salt, sampling };
         Ok(Submission { job, reported_limit })
     }
 
-    /// Sends `replies` jobs for each prompt and waits until the engine has taken them all.
+    /// Sends `replies` jobs for each prompt, on account of whoever is at `peer`, and waits until the engine has taken them all.
     ///
     /// # Errors
     /// Why it did not; those that it took are cancelled.
     pub(super) async fn start(
         &self,
+        peer: SocketAddr,
         submissions: Vec<Submission>,
         replies: usize,
         reader: impl Fn() -> TextReader,
@@ -188,6 +192,7 @@ impl App {
         for Submission { job, .. } in submissions {
             for reply in 0..replies as u64 {
                 let mut job = job.clone();
+                job.client = client(peer.ip());
                 job.sampling.seed = job.sampling.seed.map(|seed| Draws::reply_seed(seed, reply));
                 let prompt_tokens = job.prompt.len() as u64;
                 let generation = self.engine.submit(job, Arc::clone(&permit));
@@ -206,5 +211,27 @@ impl App {
             response.headers_mut().insert(LIMIT_HEADER, HeaderValue::from(limit));
         }
         response
+    }
+}
+
+/// Whom an address stands for: itself or, of IPv6, its network, since one client has all of that.
+fn client(address: IpAddr) -> ClientId {
+    match address.to_canonical() {
+        IpAddr::V4(address) => ClientId(u64::from(address.to_bits())),
+        IpAddr::V6(address) => ClientId((address.to_bits() >> 64) as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_an_address_or_a_network() {
+        let of = |address: &str| client(address.parse().unwrap());
+        assert_eq!(of("10.0.0.1"), of("::ffff:10.0.0.1"));
+        assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
+        assert_eq!(of("2001:db8:0:1::1"), of("2001:db8:0:1:ff::2"));
+        assert_ne!(of("2001:db8:0:1::1"), of("2001:db8:0:2::1"));
     }
 }

@@ -55,6 +55,14 @@ pub trait Generator {
     /// What it is busy with.
     fn load(&self) -> Load;
 
+    /// Whether its accounts of the memory it shares out hold; asked when it has been idle a while.
+    ///
+    /// # Errors
+    /// What does not; it is not to be trusted further.
+    fn check(&self) -> crate::Result<()> {
+        Ok(())
+    }
+
     /// True when no job is running or waiting: a step would do nothing.
     fn is_idle(&self) -> bool {
         let load = self.load();

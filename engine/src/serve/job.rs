@@ -1,11 +1,13 @@
 //! What the server asks of the engine, and what it hears back.
 
-use crate::exec::{LogProbs, PromptPicture};
+use crate::exec::{ClientId, LogProbs, PromptPicture};
 use crate::sample::SamplingParameters;
 
 /// One reply to generate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
+    /// Whom it is for: clients share the engine fairly.
+    pub client: ClientId,
     /// Ids of the prompt.
     pub prompt: Vec<u32>,
     /// Its pictures.
@@ -14,6 +16,8 @@ pub struct Job {
     pub stop_ids: Vec<u32>,
     /// Most tokens to generate, at least 1; prompt and reply fit the context.
     pub max_tokens: u64,
+    /// Only jobs of equal salt share what the prefix cache keeps.
+    pub cache_salt: String,
     /// How to choose them, and which log-probabilities to report.
     pub sampling: SamplingParameters,
 }

@@ -8,14 +8,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use tokio::sync::{mpsc, watch};
 
 use super::admission::Permit;
 use super::generation::Generation;
 use super::generator::{Generator, GeneratorLimits, JobId, Load};
 use super::job::{Failure, Job, Update};
+
+/// How long the engine is idle before its accounts are checked.
+const REST: Duration = Duration::from_secs(1);
 
 /// What the engine's thread is asked to do.
 pub(super) enum Command {
@@ -114,9 +118,13 @@ impl<G: Generator> Desk<G> {
         let mut updates = Vec::new();
         loop {
             if self.generator.is_idle() {
-                match commands.recv() {
-                    Ok(command) => self.obey(command),
-                    Err(_) => return,
+                match self.rest(commands) {
+                    Ok(Some(command)) => self.obey(command),
+                    Ok(None) => return,
+                    Err(error) => {
+                        self.fail_all(&Failure::Faulted(error.to_string()));
+                        return;
+                    }
                 }
             }
             for command in commands.try_iter() {
@@ -134,6 +142,17 @@ impl<G: Generator> Desk<G> {
                 self.deliver(id, update);
             }
         }
+    }
+
+    /// Waits for something to do, and looks once whether everything is in its place; `None` when
+    /// nothing will come.
+    fn rest(&self, commands: &Receiver<Command>) -> crate::Result<Option<Command>> {
+        match commands.recv_timeout(REST) {
+            Ok(command) => return Ok(Some(command)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => self.generator.check()?,
+        }
+        Ok(commands.recv().ok())
     }
 
     fn obey(&mut self, command: Command) {

@@ -50,6 +50,8 @@ impl<F: Forward> Generator for Sequences<F> {
             stop_ids: [&self.stop_ids[..], &job.stop_ids].concat(),
             max_tokens: Some(job.max_tokens),
             drafts: self.drafts,
+            client: job.client,
+            cache_salt: job.cache_salt,
         };
         let request = self.engine.add(request).map_err(|error| match error {
             Error::Argument { argument, problem } => Failure::Refused { argument, problem },
@@ -72,6 +74,9 @@ impl<F: Forward> Generator for Sequences<F> {
             // A cancelled request says so to nobody.
             let Some(&job) = self.jobs.get(&event.request) else { continue };
             match event.what {
+                What::Started { cached_tokens } => {
+                    updates.push((job, Update::Started { cached_tokens }));
+                }
                 What::Token { id, log_probs } => add_token(updates, job, id, log_probs),
                 What::Finished { reason, .. } => {
                     self.jobs.remove(&event.request);
@@ -89,6 +94,10 @@ impl<F: Forward> Generator for Sequences<F> {
             waiting: self.engine.waiting() as u64,
             free_pages: self.engine.free_pages().compressed,
         }
+    }
+
+    fn check(&self) -> crate::Result<()> {
+        self.engine.check()
     }
 
     fn is_idle(&self) -> bool {

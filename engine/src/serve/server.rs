@@ -1,6 +1,7 @@
 //! The server: routes, and a life from the first connection to the last.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,7 +74,9 @@ impl Server {
             drain(&app).await;
             drop(closing);
         };
-        let serving = axum::serve(listener, router(Arc::clone(&self.app)));
+        let service = router(Arc::clone(&self.app));
+        let service = service.into_make_service_with_connect_info::<SocketAddr>();
+        let serving = axum::serve(listener, service);
         let late = async move {
             while closed.changed().await.is_ok() {}
             tokio::time::sleep(LAST_WRITES).await;

@@ -64,6 +64,8 @@ impl Subject {
             sequences: tokens.div_ceil(block),
             step_tokens: tokens.div_ceil(block) * block,
             chunk_tokens: tokens,
+            step_us: None,
+            resume_points: 0,
             pages: tokens.div_ceil(PAGE_TOKENS),
             context_tokens: tokens,
             draft_tokens: geometry.draft_block,

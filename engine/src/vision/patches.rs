@@ -1,6 +1,7 @@
 //! The matrix the vision tower reads.
 
 use half::bf16;
+use sha2::{Digest, Sha256};
 
 use super::{Error, Picture};
 
@@ -14,6 +15,7 @@ pub struct PatchMatrix {
     patch_columns: u32,
     patch: u32,
     values: Vec<bf16>,
+    digest: [u8; 32],
 }
 
 impl PatchMatrix {
@@ -41,7 +43,21 @@ impl PatchMatrix {
                 }
             }
         }
-        Ok(Self { patch_rows: height / patch, patch_columns: width / patch, patch, values })
+        let (patch_rows, patch_columns) = (height / patch, width / patch);
+        let mut digest = Sha256::new();
+        for size in [patch_rows, patch_columns, patch] {
+            digest.update(size.to_le_bytes());
+        }
+        for value in &values {
+            digest.update(value.to_le_bytes());
+        }
+        let digest = digest.finalize().into();
+        Ok(Self { patch_rows, patch_columns, patch, values, digest })
+    }
+
+    /// SHA-256 of its sizes and values: equal for equal matrices, and for no others.
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
     }
 
     /// Patches from top to bottom.

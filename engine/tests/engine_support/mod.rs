@@ -42,12 +42,18 @@ pub struct FakeModel {
     pub poison: Option<u32>,
     /// Fails the step with this number.
     pub fails_at: Option<u64>,
+    /// Layers below the middle whose windows are followed: 0 when every row begins with its own.
+    pub lower_layers: usize,
     /// Whether to walk all visible entries of every row.
     pub thorough: bool,
     steps: u64,
     /// Rows of each step, padding included.
     pub shapes: Vec<u64>,
     window: HashMap<i32, Cell>,
+    /// Exact window entries of each lower layer.
+    lower: Vec<HashMap<i32, Cell>>,
+    /// Rows that were computed again for their windows alone.
+    pub replayed_rows: u64,
     open: HashMap<i32, Cell>,
     entries: [HashMap<i32, Cell>; 2],
     upper: HashMap<i32, Cell>,
@@ -90,6 +96,8 @@ pub fn options() -> EngineOptions {
         sequences: 8,
         step_tokens: 256,
         chunk_tokens: 256,
+        step_us: None,
+        resume_points: 0,
         pages: 512,
         context_tokens: 100_000,
         draft_tokens: 5,
@@ -114,6 +122,9 @@ impl FakeModel {
             steps: 0,
             shapes: Vec::new(),
             window: HashMap::new(),
+            lower: Vec::new(),
+            lower_layers: 0,
+            replayed_rows: 0,
             open: HashMap::new(),
             entries: [HashMap::new(), HashMap::new()],
             upper: HashMap::new(),
@@ -167,21 +178,35 @@ impl FakeModel {
         let (at, id) = (rows.position[row] as u64, rows.id[row]);
         let before = match at {
             0 => ROOT,
-            _ => self.window[&rows.window_at[row * window + window - 2]].1,
+            _ => match rows.window_at[row * window + window - 2] {
+                // Nothing before it is computed in this run: its prefix is what the entries say.
+                -1 => self.entries[0][&located(lists, rows.sequence[row], 1, at - 1)].1,
+                address => self.window[&address].1,
+            },
         };
         let last = state(before, id as u32, at);
         self.before.insert(last, (before, id));
-        for store in [rows.window_store[row], rows.open_store[row], rows.store[0][row]] {
+        for store in [rows.window_store[row], rows.open_store[row]] {
             assert!(store >= 0, "position {at} is stored nowhere");
         }
         self.window.insert(rows.window_store[row], (at, last));
         self.open.insert(rows.open_store[row], (at, last));
-        self.entries[0].insert(rows.store[0][row], (at, last));
+        let stores = [rows.store[0][row], rows.store[1][row]];
+        if stores[0] < 0 {
+            let entry = located(lists, rows.sequence[row], 1, at);
+            assert_eq!(self.entries[0][&entry], (at, last), "an entry that is not stored again");
+            assert!(self.lower_layers > 0 && stores[1] < 0);
+            self.replayed_rows += 1;
+        } else {
+            self.entries[0].insert(stores[0], (at, last));
+        }
         let members = &rows.open_members[row * 2..row * 2 + 2];
         if at % 2 == 1 {
             let cells = [self.open[&members[0]], self.open[&members[1]]];
             assert_eq!(cells, [(at - 1, before), (at, last)], "members of a group");
-            self.entries[1].insert(rows.store[1][row], (at / 2, last));
+            if stores[0] >= 0 {
+                self.entries[1].insert(stores[1], (at / 2, last));
+            }
         } else {
             assert_eq!((members, rows.store[1][row]), (&[-1, -1][..], -1));
         }
@@ -197,6 +222,7 @@ impl FakeModel {
             let address = rows.window_at[row * window as usize + i as usize];
             match (at + 1 + i).checked_sub(window) {
                 None => assert_eq!(address, -1),
+                Some(_) if address < 0 && rows.store[0][row] < 0 => {}
                 Some(read) => {
                     assert_eq!(self.window[&address], (read, states[read as usize]), "window");
                 }
@@ -220,15 +246,45 @@ impl FakeModel {
         }
     }
 
+    /// The lower layers: which of their window entries, and which rows at the middle, are exact. Only
+    /// exact rows leave compressed entries.
+    fn run_lower(&mut self, rows: &RowLists, states: &[u64]) -> Vec<bool> {
+        let window = self.geometry.window_tokens as usize;
+        let live: Vec<_> = (0..rows.id.len()).filter(|row| rows.position[*row] >= 0).collect();
+        let mut exact = vec![true; rows.id.len()];
+        self.lower.resize_with(self.lower_layers, HashMap::new);
+        for layer in 0..self.lower_layers {
+            let mut cells = std::mem::take(&mut self.lower[layer]);
+            for &row in &live {
+                cells.remove(&rows.window_store[row]);
+                if exact[row] {
+                    cells.insert(rows.window_store[row], (rows.position[row] as u64, states[row]));
+                }
+            }
+            for &row in &live {
+                let cell = (rows.position[row] as u64, states[row]);
+                exact[row] = self.sees(&cells, rows, row, window, cell);
+            }
+            self.lower[layer] = cells;
+        }
+        for row in live {
+            assert!(exact[row] || rows.store[0][row] < 0, "a stored entry is not exact");
+        }
+        exact
+    }
+
     /// The two upper layers: what they store, and whether outputs are exact.
-    fn run_upper(&mut self, rows: &RowLists, at: Option<&[i32]>, states: &[u64]) {
+    fn run_upper(&mut self, rows: &RowLists, at: Option<&[i32]>, states: &[u64], middle: &[bool]) {
         let window = self.geometry.window_tokens as usize;
         let of_row = |row: usize| at.map_or(row, |at| at[row] as usize);
         let live = (0..rows.id.len()).filter(|row| rows.position[*row] >= 0);
         let live: Vec<_> = live.collect();
         for &row in &live {
             let cell = (rows.position[row] as u64, states[of_row(row)]);
-            self.upper.insert(rows.window_store[row], cell);
+            self.upper.remove(&rows.window_store[row]);
+            if middle[of_row(row)] {
+                self.upper.insert(rows.window_store[row], cell);
+            }
         }
         for &row in &live {
             let cell = (rows.position[row] as u64, states[of_row(row)]);
@@ -354,9 +410,10 @@ impl Forward for FakeModel {
                 self.check_reads(lists, row, *state);
             }
         }
+        let middle = self.run_lower(&lists.rows, &states);
         match &lists.upper {
-            None => self.run_upper(&lists.rows, None, &states),
-            Some(upper) => self.run_upper(&upper.rows, Some(&upper.at), &states),
+            None => self.run_upper(&lists.rows, None, &states, &middle),
+            Some(upper) => self.run_upper(&upper.rows, Some(&upper.at), &states, &middle),
         }
         let mut first = 0;
         let mut sampled = Vec::new();
@@ -448,6 +505,7 @@ impl FakeModel {
 pub struct Answer {
     pub tokens: Vec<u32>,
     pub log_probs: Vec<LogProbs>,
+    pub cached_tokens: u64,
     pub finish: Option<FinishReason>,
     pub usage: Usage,
 }
@@ -457,6 +515,7 @@ pub fn collect(answers: &mut HashMap<RequestId, Answer>, events: Vec<Event>) {
         let answer = answers.entry(event.request).or_default();
         assert_eq!(answer.finish, None, "nothing follows the end");
         match event.what {
+            What::Started { cached_tokens } => answer.cached_tokens = cached_tokens,
             What::Token { id, log_probs } => {
                 answer.tokens.push(id);
                 answer.log_probs.extend(log_probs);

@@ -22,6 +22,8 @@ pub static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
         sequences: 4,
         step_tokens: 96,
         chunk_tokens: 96,
+        step_us: None,
+        resume_points: 0,
         pages: PAGES,
         context_tokens: 1024,
         draft_tokens: 5,

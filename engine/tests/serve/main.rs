@@ -13,6 +13,7 @@ mod joined;
 mod large_bodies;
 mod life;
 mod limits;
+mod load;
 mod log_probabilities;
 mod messages;
 #[path = "../model_support/mod.rs"]

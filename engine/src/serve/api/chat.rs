@@ -1,9 +1,10 @@
 //! `POST /v1/chat/completions`.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
@@ -55,6 +56,7 @@ struct RenderedChat {
 /// Answers a chat request.
 pub(in crate::serve) async fn answer(
     State(app): State<Arc<App>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
@@ -63,7 +65,7 @@ pub(in crate::serve) async fn answer(
     let PreparedChat { submission, options, reply, permit } = prepared;
     let max_tokens = submission.reported_limit;
     let reader = || TextReader::chat(options.clone());
-    let answers = app.start(vec![submission], reply.replies, reader, permit).await?;
+    let answers = app.start(peer, vec![submission], reply.replies, reader, permit).await?;
     let response = if reply.stream {
         sse::respond(stream(answers, &app, reply.include_usage), app.options.ping_interval)
     } else {

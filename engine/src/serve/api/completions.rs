@@ -4,11 +4,12 @@
 //! whoever needs those sends ids. The reply is what the model writes, control tokens spelled out.
 //! There may be several prompts, and several replies to each.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -55,6 +56,7 @@ struct PreparedCompletion {
 /// Answers a completion request. Choices are numbered prompt by prompt.
 pub(in crate::serve) async fn answer(
     State(app): State<Arc<App>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
@@ -64,7 +66,7 @@ pub(in crate::serve) async fn answer(
     let replies = reply.replies;
     let max_tokens = submissions.iter().filter_map(|submission| submission.reported_limit).min();
     let answers =
-        app.start(submissions, replies, || TextReader::plain(&reply.stop), permit).await?;
+        app.start(peer, submissions, replies, || TextReader::plain(&reply.stop), permit).await?;
     let starts: Vec<_> = echoes.into_iter().flat_map(|echo| vec![echo; replies]).collect();
     let response = if reply.stream {
         let chunks = stream(answers, &starts, &app, reply.include_usage);

@@ -36,6 +36,8 @@ pub(in crate::serve) struct ReplyFields {
     pub(in crate::serve) stop_ids: Vec<u32>,
     pub(super) stream: bool,
     pub(super) include_usage: bool,
+    /// Only requests of equal salt share cached prefixes.
+    pub(in crate::serve) cache_salt: String,
 }
 
 impl ReplyFields {
@@ -58,8 +60,18 @@ impl ReplyFields {
                 return Err(ApiError::invalid("stream_options", "only with \"stream\": true"));
             }
         };
+        let cache_salt = fields.text("cache_salt")?.unwrap_or_default();
         take_labels(fields)?;
-        Ok(Self { replies, max_tokens, sampling, stop, stop_ids, stream, include_usage })
+        Ok(Self {
+            replies,
+            max_tokens,
+            sampling,
+            stop,
+            stop_ids,
+            stream,
+            include_usage,
+            cache_salt,
+        })
     }
 }
 

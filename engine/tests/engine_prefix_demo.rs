@@ -1,0 +1,99 @@
+//! A hit of the prefix cache on the demo model: the same tokens, log-probabilities and drafts, to
+//! the bit, as a cold run without graphs.
+
+mod engine_support;
+mod model_support;
+
+use engine_support::{Answer, answers, prompt};
+use model_support::demo;
+use std::sync::Arc;
+use tandem_engine::Result;
+use tandem_engine::exec::{
+    DraftLists, Drafter, Engine, EngineOptions, Forward, Geometry, Request, Runner, Sample,
+    Sampled, StepLists,
+};
+use tandem_engine::model::v41::Resident;
+use tandem_engine::sample::SamplingParameters;
+use tandem_hal::{Device, Rule};
+use tandem_reference::RefDevice;
+
+/// Keeps the blocks that are drafted.
+struct Watched {
+    runner: Runner<Resident>,
+    blocks: Vec<Vec<u32>>,
+}
+
+impl Forward for Watched {
+    fn geometry(&self) -> &Geometry {
+        self.runner.geometry()
+    }
+    fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
+        self.runner.step(lists, samples)
+    }
+    fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
+        let blocks = self.runner.draft(lists, drafters)?;
+        self.blocks.extend(blocks.clone());
+        Ok(blocks)
+    }
+}
+
+fn engine(resume_points: u64) -> Engine<Watched> {
+    let device: Arc<dyn Device> = Arc::new(RefDevice::new());
+    let options = EngineOptions {
+        sequences: 2,
+        step_tokens: 96,
+        pages: 64,
+        context_tokens: 1024,
+        resume_points,
+        step_sizes: if resume_points > 0 { vec![1, 2] } else { vec![] },
+        ..engine_support::options()
+    };
+    let resident = demo::resident(device.as_ref(), true, &options);
+    let mut runner = Runner::new(&device, resident, &options, Rule::Block).unwrap();
+    runner.capture(&options).unwrap();
+    Engine::new(Watched { runner, blocks: vec![] }, options).unwrap()
+}
+
+/// An answer and the blocks that were drafted for it.
+fn ask(engine: &mut Engine<Watched>, prompt: &[u32]) -> (Answer, Vec<Vec<u32>>) {
+    let sampling = SamplingParameters { log_probs: Some(2), ..Default::default() };
+    let request = Request { sampling, ..engine_support::request(prompt.to_vec(), 8) };
+    let before = engine.model().blocks.len();
+    let answer = answers(engine, vec![request]).remove(0);
+    (answer, engine.model().blocks[before..].to_vec())
+}
+
+#[test]
+fn c058_a_hit_is_a_cold_run_to_the_bit() {
+    let (mut cold, mut hot) = (engine(0), engine(8));
+    // Once more, forks below, at and above the window, at odd lengths, and behind a skipped half.
+    let long = prompt(7, 600);
+    let prompts = [
+        prompt(0, 133),
+        prompt(0, 133),
+        prompt(0, 133),
+        [&prompt(0, 131)[..], &prompt(1, 30)].concat(),
+        [&prompt(0, 129)[..], &prompt(2, 31)].concat(),
+        [&prompt(0, 67)[..], &prompt(3, 90)].concat(),
+        [&prompt(0, 65)[..], &prompt(4, 9)].concat(),
+        long.clone(),
+        [&long[..], &prompt(5, 41)].concat(),
+        [&long[..300], &prompt(6, 77)].concat(),
+        [&long[..301], &prompt(8, 70)].concat(),
+    ];
+    let mut cached = Vec::new();
+    for (at, prompt) in prompts.iter().enumerate() {
+        let (expected, expected_blocks) = ask(&mut cold, prompt);
+        let (answer, blocks) = ask(&mut hot, prompt);
+        assert_eq!(answer.tokens, expected.tokens, "prompt {at}");
+        assert_eq!(answer.log_probs, expected.log_probs, "prompt {at}, to the last bit");
+        assert_eq!(blocks, expected_blocks, "prompt {at}, its drafts");
+        cached.push(answer.cached_tokens);
+    }
+    println!("cached tokens: {cached:?}");
+    assert_eq!(cached[..3], [0, 128, 128]);
+    assert_eq!((cached[3], cached[4]), (128, 128));
+    assert_eq!((cached[6], cached[7]), (64, 0), "the fork at 64 was met before");
+    assert_eq!((cached[8], cached[10]), (576, 256));
+    assert!(hot.model().runner.replays() > 0 && cold.model().runner.replays() == 0);
+}
