@@ -6,6 +6,7 @@
 #include "machine.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <ucontext.h>
 
 #include <deque>
@@ -143,12 +144,50 @@ void enter(Fiber &fiber) {
     setcontext(&context);
 }
 
+// Whether this thread runs a fiber now, which a fault is then of; and whether one was.
+thread_local volatile sig_atomic_t inside = 0;
+volatile sig_atomic_t faulted = 0;
+
+// While a launch runs, a fault of the kernel ends the fiber. Others are the process's own.
+class Faults {
+    struct sigaction before[2];
+    static constexpr int SIGNALS[2] = {SIGSEGV, SIGBUS};
+
+    static void take(int signal) {
+        if (!inside) {
+            struct sigaction plain = {};
+            plain.sa_handler = SIG_DFL;
+            sigaction(signal, &plain, nullptr);
+            return;
+        }
+        faulted = 1;
+        _longjmp(scheduler, 1);
+    }
+
+public:
+    Faults() {
+        struct sigaction own = {};
+        own.sa_handler = take;
+        // The jump leaves the handler for good.
+        own.sa_flags = SA_NODEFER;
+        for (int i = 0; i < 2; i++) sigaction(SIGNALS[i], &own, &before[i]);
+    }
+    ~Faults() {
+        for (int i = 0; i < 2; i++) sigaction(SIGNALS[i], &before[i], nullptr);
+    }
+};
+
 // From the scheduler to a fiber, until that pauses.
 __attribute__((noinline)) void resume(Fiber &fiber) {
     running = &fiber, thread_index = fiber.index, block_index = blocks[fiber.rank].index;
     fiber.at = nullptr;
     if (fiber.until) fiber.until = nullptr;
-    if (_setjmp(scheduler)) return;
+    if (_setjmp(scheduler)) {
+        inside = 0;
+        if (faulted) faulted = 0, failure = "a thread touches memory that is not there";
+        return;
+    }
+    inside = 1;
     if (fiber.entered) _longjmp(fiber.place, 1);
     enter(fiber);
 }
@@ -356,6 +395,7 @@ void plant(const char *site) {
 Outcome launch(const Kernel &which, const Shape &shape, void **values, std::uint64_t seed) {
     kernel = &which, arguments = values, block_extent = shape.extent, grid_extent = shape.grid;
     dynamic_bytes = shape.shared_bytes, state = seed, moment = (Moment)(seed % 3);
+    Faults faults;
     for (unsigned z = 0; z < shape.grid.z; z++) {
         for (unsigned y = 0; y < shape.grid.y; y++) {
             for (unsigned x = 0; x < shape.grid.x; x += shape.cluster) {

@@ -4,8 +4,8 @@
 //! Barriers and shuffles are real, and waiting for what never comes is an error. Copies and matrix products of Hopper
 //! happen at moments of the schedule, as late as can be, at once or at any time; what they are to fill holds NaN until
 //! then. Numbers are the host's, with the roundings of the source, and the matrix units' with the bits of an H200.
-//! What it does not know: memory of another kind than the host's (a kernel that writes far outside its operands ends the
-//! process, as a fault ends a context), and instructions of Blackwell.
+//! A kernel that touches memory which the process does not have fails its launch, as a fault ends a context.
+//! What it does not know: memory of another kind than the host's, and instructions of Blackwell.
 //!
 //! Memory, streams and graphs are the reference's: only the arithmetic of operators that have a row here is
 //! replaced.

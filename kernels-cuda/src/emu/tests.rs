@@ -23,6 +23,18 @@ fn launches_that_no_kernel_takes_are_refused() {
 }
 
 #[test]
+fn a_kernel_that_touches_no_memory_fails_alone() {
+    let nowhere = Argument::View(ViewArgument { codes: 64, scales: 0, stride: 1 });
+    let sizes = [Argument::U64(3), Argument::U64(2), Argument::U64(4)];
+    for _ in 0..3 {
+        let arguments = [&[nowhere; 3][..], &sizes].concat();
+        let failed = host::OnHost.launch("rows_embed__portable", &Shape::flat(1, 32), &arguments);
+        let message = failed.unwrap_err().to_string();
+        assert!(message.contains("touches memory that is not there"), "{message}");
+    }
+}
+
+#[test]
 fn the_row_runs_and_not_the_reference() {
     let device = EmuProvider.open(&[0], &Options::default()).unwrap().remove(0);
     let stream = device.stream().unwrap();
