@@ -60,6 +60,9 @@ inline void let_next_begin() {}
 unsigned halves_of_e4m3(unsigned codes);
 unsigned product_of_halves(unsigned a, unsigned b);
 
+float float_of_half(std::uint32_t half);
+std::uint32_t times_bf16(std::uint32_t a, std::uint32_t b);
+
 unsigned long long operand_128(const void *place);
 void mma_fence(EMU_SITE);
 void mma_commit();

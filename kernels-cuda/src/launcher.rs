@@ -33,6 +33,12 @@ pub(crate) trait Target {
     /// When the engine cannot move it.
     fn tensor_map(&self, address: u64, tile: &Tile) -> Result<TensorMap>;
 
+    /// Multiprocessors of the device, for kernels whose blocks stay.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn multiprocessors(&self) -> Result<u64>;
+
     /// The group, if it has several ranks.
     fn peers(&self) -> Option<&Peers> {
         None
@@ -91,6 +97,14 @@ impl Launcher<'_> {
         self.launch(kernel, &Shape { programmatic, ..flat }, arguments)
     }
 
+    /// As [`Target::multiprocessors`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn multiprocessors(&self) -> Result<u64> {
+        self.target.multiprocessors()
+    }
+
     /// As [`Target::tensor_map`].
     ///
     /// # Errors
@@ -129,6 +143,10 @@ impl Target for OnDevice<'_> {
         // views they recorded; windows of a group live as long as any of its ranks. Kernels mask indices and counts outside, as the pages say.
         let launched = unsafe { self.queue.launch(function, shape, arguments) };
         launched.map_err(|failure| self.shared.fail(failure))
+    }
+
+    fn multiprocessors(&self) -> Result<u64> {
+        Ok(self.shared.context().board().multiprocessors()?)
     }
 
     fn peers(&self) -> Option<&Peers> {

@@ -122,6 +122,18 @@ pub(crate) const fn fp8_units<D: Operator>(
     }
 }
 
+/// A kernel for Hopper that adds in f32, for any number of rows of data, which never see each other; `bits` are
+/// those that its kind shares.
+pub(crate) const fn f32_units<D: Operator>(
+    name: &'static str,
+    bits: &'static str,
+    image: &'static str,
+    run: Run<D>,
+    accepts: Accepts<D>,
+) -> Row<D, Launch<D>> {
+    Row { accumulator: Accumulator::F32, ..fp8_units(name, bits, image, run, accepts) }
+}
+
 /// Takes every descriptor.
 pub(crate) fn any<D>(_: &D, _: &DeviceInfo) -> std::result::Result<(), &'static str> {
     Ok(())

@@ -1,28 +1,36 @@
-// Down projections on Hopper: each slot its own row of data, 64 outputs a tile.
+// Down projections on Hopper: each slot its own row of data.
 #pragma once
 #include "expert_tiles.cuh"
 
-// For pairs of a row and a slot with an expert here; `store(pair, output, sum)` is called by whole warps, for the outputs
-// from `output` on that are there.
-template <u32 TOKENS, u32 SLOTS, typename Store>
-DEVICE void make_down(const Experts &d, const View &x, const View &expert, const View &w2, u64 tokens, u64 place,
-                      const Store &store) {
-    DYNAMIC_SHARED(shared);
-    __shared__ u32 list[TOKENS], counts[tiles::WARPS];
-    u32 output = blockIdx.x * tiles::ROWS, top_k = (u32)d.top_k;
-    u64 blocks = d.inter / 32, low = place * d.hidden + output, high = low + tiles::BAND;
-    bool whole = output + tiles::BAND < d.hidden;
-    tiles::Weight weight = {{w2.codes + low * blocks * 16, whole ? w2.codes + high * blocks * 16 : nullptr},
-                            {w2.scales + low * blocks, whole ? w2.scales + high * blocks : nullptr},
-                            (u32)blocks};
-    for (u32 first = 0;; first += TOKENS) {
-        u32 found = tiles::find<TOKENS>(d, expert, tokens, (i32)(d.first + place), first, list, counts);
-        if (found == 0) return;
-        auto row = [&](u32 i) {
-            u32 token = list[i] / top_k, slot = list[i] % top_k;
-            return tiles::Row{x.codes + token * x.stride + slot * d.inter, x.scales + list[i] * blocks};
-        };
-        auto own = [&](u32 i, const auto &sum) { store(list[i], output, sum); };
-        tiles::make<TOKENS, SLOTS>(shared, weight, found, row, own);
+struct DownRows {
+    const Experts &d;
+    const View &x;
+
+    DEVICE tiles::Row operator()(u32 pair) const {
+        u32 token = pair / (u32)d.top_k, slot = pair % (u32)d.top_k;
+        return {x.codes + token * x.stride + slot * d.inter, x.scales + (u64)pair * (d.inter / 32)};
     }
+};
+
+// `put(pair, output, sum)` for each output of a pair with an expert here.
+template <typename F>
+DEVICE void make_down(const Experts &d, const TensorMap *map, const View &x, const View &w2, const View &rows,
+                      const auto &put) {
+    u32 hidden = (u32)d.hidden, blocks = (u32)d.inter / 32;
+    constexpr u32 HALF = tiles::HALF, ROWS = 2 * HALF;
+    tiles::Weights weights = {{{map, w2.codes, w2.scales, 0}, {map, w2.codes, w2.scales, HALF}},
+                              hidden,
+                              ROWS,
+                              (hidden + ROWS - 1) / ROWS,
+                              blocks};
+    auto store = [&](const auto &worker, const tiles::Item &item, const u32 *pairs, const float(&sum)[F::HELD]) {
+        u32 output = worker.row_of(item);
+#pragma unroll
+        for (u32 c = 0; c < F::HELD; c++) {
+            u32 token = c / 4 * 8 + worker.lane % 4 * 2 + c % 2, to = output + c / 2 % 2 * HALF;
+            u32 pair = pairs[token] & ~tiles::FAR;
+            if (pair != tiles::NONE && to < hidden) put(pair, to, sum[c]);
+        }
+    };
+    tiles::multiply_groups<F>(weights, rows, (u32)d.local, DownRows{d, x}, store);
 }

@@ -1,396 +1,441 @@
-// Products of routed experts' MXFP4 weights by MXFP8 rows as Hopper's matrix units make them: 32 columns at a time, each
-// sum then scaled and added in f32. A block makes the outputs of 64 rows of one expert's weight for up to TOKENS rows of
-// data at a time, and so reads the weight once for each TOKENS of them.
+// Products of routed experts' MXFP4 weights by MXFP8 rows on Hopper's 16-bit matrix units: both become bf16 with their
+// scales in them, exactly, so that sums run on over blocks of 32. The units add 256 columns, which then are added in f32,
+// stage after stage: all kernels of this kind agree to the bit, whatever their tiles.
 //
-// The weight is the wide side and comes from registers: a code of FP4 moved to the upper end of the smaller mantissa and
-// exponent of E4M3 is its value times 2^-6, exactly, so codes need no table and scales stay outside. Gangs of four warps
-// take the stages of 256 columns in turn, each through a ring of its own; their sums are added in order. The order of
-// every sum follows from the width alone, so that all kernels of this kind agree to the bit, whatever TOKENS.
+// The weight is the wide side and comes from registers. Blocks stay and take items one after the other, an item being a
+// tile of rows of one expert's weight and a pass of its rows of data; one warp brings the stages of all of a block's items
+// through one ring, gangs of four warps multiply, each thread for a gate's row and an up's (or two rows of a down
+// projection) so that it has both of a unit.
 #pragma once
-#include "bf16.cuh"
-#include "experts.cuh"
-#include "hopper.cuh"
-#include "lanes.cuh"
-#include "mxfp8_blocks.cuh"
+#include "e2m1.cuh"
+#include "e4m3.cuh"
+#include "expert_rows.cuh"
+#include "ue8m0.cuh"
 
 namespace tiles {
-constexpr u32 GANG = 128;
-constexpr u32 GANGS = 2;
-constexpr u32 THREADS = GANGS * GANG, WARPS = THREADS / 32;
-// Rows of a tile, in two bands that need not be neighbours.
-constexpr u32 ROWS = 64, BAND = 32;
-// Blocks of 32 columns in a stage, and its bytes of a row of the weight, which are as many as those of half a stage of
-// a row of data.
-constexpr u32 DEPTH = 8, ROW_BYTES = 128;
-// Between the sums of two rows of data.
-constexpr u32 PITCH = ROWS + 4;
+constexpr u32 GANG = 128, ROW_BYTES = COLUMNS / 2;
+// Rows of half of a tile, and a stage of a tile.
+constexpr u32 HALF = 32, HALF_BYTES = HALF * ROW_BYTES, TILE_BYTES = 2 * HALF_BYTES;
 
-// A tile of a weight; no address for a band that is not there.
-struct Weight {
-    const u8 *codes[2], *scales[2];
-    u32 blocks;
+// TOKENS rows of data, and a tile of 64 rows of the weight for each gang at a time. A block takes a gang more, of which
+// warps bring what these need, for the registers that it leaves to the others.
+template <u32 TOKENS_, u32 GANGS_, u32 SLOTS_> struct Form {
+    static constexpr u32 TOKENS = TOKENS_, GANGS = GANGS_, SLOTS = SLOTS_, HELD = TOKENS / 2;
+    static constexpr u32 MULTIPLIERS = GANGS * GANG, THREADS = MULTIPLIERS + GANG;
+    static constexpr u32 MORE = GANGS == 3 ? 152 : 104, FEWER = GANGS == 3 ? 56 : 64;
+    static constexpr u32 CODES = GANGS * TILE_BYTES, STAGE = CODES + TOKENS * X_BYTES;
 };
+// Those that there are; the host has the same ones.
+typedef Form<8, 4, 4> Wide8;
+typedef Form<16, 4, 4> Wide16;
+typedef Form<32, 4, 4> Wide32;
+typedef Form<48, 3, 4> Wide48;
+typedef Form<80, 3, 3> Wide80;
 
-// A row of data.
-struct Row {
+// Half of the rows of a tile: where they lie, and how far behind the tile's first row.
+struct Half {
+    const TensorMap *map;
     const u8 *codes, *scales;
+    u32 behind;
+};
+// The weights of an expert: rows of it, rows from tile to tile, tiles, and blocks of a row.
+struct Weights {
+    Half half[2];
+    u32 rows, step, tiles, blocks;
+
+    DEVICE u32 stages() const { return (blocks + BLOCKS - 1) / BLOCKS; }
 };
 
-// The pairs of a row and a slot that go to one expert, in order, `first` of them passed over: as many as a tile takes, into
-// `list`. How many those are.
-template <u32 TOKENS>
-DEVICE u32 find(const Experts &d, const View &expert, u64 tokens, i32 wanted, u32 first, u32 *list, u32 *counts) {
-    u32 pairs = (u32)(tokens * d.top_k), each = (pairs + THREADS - 1) / THREADS * 32;
-    u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    u32 begin = warp * each < pairs ? warp * each : pairs, end = pairs - begin < each ? pairs : begin + each;
-    bool dense = expert.stride == d.top_k;
-    auto mine = [&](u32 i) {
-        if (i >= end) return false;
-        u32 top_k = (u32)d.top_k;
-        u64 at = dense ? i : (u64)(i / top_k) * expert.stride + i % top_k;
-        return ((const i32 *)expert.codes)[at] == wanted;
-    };
-    u32 count = 0;
-    for (u32 i = begin; i < end; i += 32) count += __popc(__ballot_sync(ALL_LANES, mine(i + lane)));
-    if (lane == 0) counts[warp] = count;
-    __syncthreads();
-    u32 all = 0, rank = 0;
-    for (u32 w = 0; w < WARPS; w++) rank = w == warp ? all : rank, all += counts[w];
-    for (u32 i = begin; i < end && count > 0; i += 32) {
-        bool own = mine(i + lane);
-        u32 which = __ballot_sync(ALL_LANES, own), at = rank + __popc(which & ((1u << lane) - 1)) - first;
-        if (own && at < TOKENS) list[at] = i + lane;
-        rank += __popc(which);
+// Shared memory of a block: the ring, the scales of its stages, its barriers, for each gang pairs of two items and room to
+// exchange, and the groups.
+template <typename F> struct Room {
+    u8 *ring;
+    u64 *scales, *full, *empty;
+    u32 *pairs;
+    float *exchange;
+    Group *groups;
+
+    DEVICE Room(u8 *shared) {
+        ring = shared;
+        scales = (u64 *)(ring + F::SLOTS * F::STAGE);
+        full = scales + F::SLOTS * F::GANGS * 2 * HALF, empty = full + F::SLOTS;
+        pairs = (u32 *)(empty + F::SLOTS);
+        exchange = (float *)(pairs + 2 * F::GANGS * F::TOKENS);
+        groups = (Group *)(exchange + F::GANGS * 4 * F::TOKENS);
     }
-    __syncthreads();
-    u32 left = all > first ? all - first : 0;
-    return left < TOKENS ? left : TOKENS;
-}
-
-// Of the eight bytes of two words, those at even places, or at odd ones.
-template <u32 ODD> DEVICE u32 every_other(u32 low, u32 high) {
-#ifdef __CUDACC__
-    return __byte_perm(low, high, ODD ? 0x7531 : 0x6420);
-#else
-    low >>= 8 * ODD, high >>= 8 * ODD;
-    return (low & 0xFF) | (low >> 16 & 0xFF) << 8 | (high & 0xFF) << 16 | (high >> 16 & 0xFF) << 24;
-#endif
-}
-
-// The codes in the upper halves of four bytes, as E4M3 of 2^-6 times their values.
-DEVICE u32 widened(u32 codes) { return (codes & 0x80808080u) | (codes >> 2 & 0x1C1C1C1Cu); }
-
-// Whether all four scales are within what products of f32 hold, without looking at each: 64 to 191.
-DEVICE bool are_tame(u32 scales) { return ((scales ^ scales << 1) & 0x80808080u) == 0x80808080u; }
-
-DEVICE float float_of_scale(u32 scales, u32 i) { return float_of((scales >> 8 * i & 0xFF) << 23); }
-
-// Shared memory of a block: a ring for each gang, and the scales. The sums take the rings' place.
-template <u32 TOKENS, u32 SLOTS> struct Room {
-    static constexpr u32 CODES = ROWS * ROW_BYTES, STAGE = CODES + 2 * TOKENS * ROW_BYTES, RING = SLOTS * STAGE;
-    u8 *rings;
-    // Of each row of the weight four blocks a word; of each block each row of data.
-    u32 *weight_scales, *scales;
-    u32 blocks, pitch;
-
-    DEVICE Room(u8 *shared, u32 columns) {
-        rings = shared;
-        blocks = (columns + DEPTH - 1) / DEPTH * DEPTH;
-        // Odd, so that rows lie in banks of their own.
-        pitch = blocks / 4 + 1;
-        scales = (u32 *)(shared + GANGS * RING);
-        weight_scales = scales + blocks * TOKENS;
-    }
-    DEVICE u8 *weight(u32 gang, u32 slot) const { return rings + gang * RING + slot * STAGE; }
-    DEVICE u8 *x(u32 gang, u32 slot) const { return weight(gang, slot) + CODES; }
-    DEVICE float *sums(u32 gang) const { return (float *)rings + gang * TOKENS * PITCH; }
+    // Halves of the tile of a gang lie one after the other.
+    DEVICE u8 *weight(u32 slot, u32 gang, u32 h) const { return ring + slot * F::STAGE + (2 * gang + h) * HALF_BYTES; }
+    DEVICE u64 *scale(u32 slot, u32 gang, u32 h) const { return scales + ((slot * F::GANGS + gang) * 2 + h) * HALF; }
+    DEVICE u8 *x(u32 slot) const { return ring + slot * F::STAGE + F::CODES; }
 };
 
-// Four scales of a row; those behind the last block, and all of a row that is not there, are 1.
-DEVICE u32 scales_or_ones(const u8 *row, u32 block, u32 blocks) {
-    if (row == nullptr || block >= blocks) return 0x7F7F7F7Fu;
-    if (blocks % 4 == 0 && (u64)row % 4 == 0) return *(const u32 *)(row + block);
-    u32 left = blocks - block, word = scales_of(row, block, blocks);
-    return left >= STAGE_BLOCKS ? word : word | 0x7F7F7F7Fu << 8 * left;
+// Neighbouring tiles of an expert, one for each gang while there are, and a pass: the expert's place, the first tile and how
+// many, the first row of data and how many, with room for `padded`.
+struct Item {
+    u32 place, tile, tiles, first_row, count;
+    DEVICE u32 padded() const { return (count + 7) / 8 * 8; }
+};
+
+// From tile `i` of all tiles of all passes on, up to `last`.
+template <typename F>
+DEVICE Item item_of(const Group *groups, u32 local, const Weights &weights, u32 i, u32 last) {
+    u32 low = 0, high = local;
+    while (high - low > 1) {
+        u32 middle = (low + high) / 2;
+        (groups[middle].first_pass * weights.tiles <= i ? low : high) = middle;
+    }
+    Group group = groups[low];
+    u32 at = i - group.first_pass * weights.tiles, pass = at / weights.tiles, tile = at - pass * weights.tiles;
+    u32 tiles = weights.tiles - tile < last - i ? weights.tiles - tile : last - i;
+    u32 left = group.count - pass * F::TOKENS;
+    return {low, tile, tiles < F::GANGS ? tiles : F::GANGS, group.first_row + pass * F::TOKENS,
+            left < F::TOKENS ? left : F::TOKENS};
 }
 
-// The weight's scales on their way: four threads take the words of a row in turn, all of whose loads are begun before the
-// first is waited for.
-struct WeightScales {
-    static constexpr u32 EACH = 10, SHARERS = THREADS / ROWS, SPAN = EACH * SHARERS;
-    u32 of[EACH];
-
-    DEVICE void load(const Weight &weight, u32 first) {
-        u32 row = threadIdx.x / SHARERS;
-        const u8 *band = row < BAND ? weight.scales[0] : weight.scales[1];
-        const u8 *from = band ? band + (u64)(row % BAND) * weight.blocks : nullptr;
-#pragma unroll
-        for (u32 i = 0; i < EACH; i++) {
-            u32 word = first + i * SHARERS + threadIdx.x % SHARERS;
-            of[i] = scales_or_ones(from, word * 4, weight.blocks);
-        }
-    }
-    // Whether all of them are tame.
-    template <u32 TOKENS, u32 SLOTS> DEVICE bool store(const Room<TOKENS, SLOTS> &room, u32 first) const {
-        bool tame = true;
-        u32 row = threadIdx.x / SHARERS;
-#pragma unroll
-        for (u32 i = 0; i < EACH; i++) {
-            u32 word = first + i * SHARERS + threadIdx.x % SHARERS;
-            if (word < room.blocks / 4) room.weight_scales[row * room.pitch + word] = of[i];
-            tame &= are_tame(of[i]);
-        }
-        return tame;
+// A ring's place, and how often it was there.
+template <typename F> struct Turn {
+    u32 slot = 0, parity = 0;
+    DEVICE void next() {
+        if (++slot == F::SLOTS) slot = 0, parity ^= 1;
     }
 };
 
-constexpr u32 ABSENT = 0xFFFFFFFFu;
-
-// FAR: the codes as they are.
-template <bool FAR, u32 TOKENS, u32 SLOTS, typename Find>
-DEVICE bool load_scales(const Room<TOKENS, SLOTS> &room, u32 blocks, u32 count, const Find &row) {
-    bool tame = true;
-    for (u32 i = threadIdx.x; i < room.blocks / 4 * TOKENS; i += THREADS) {
-        u32 token = i % TOKENS, first = i / TOKENS * 4;
-        bool there = token < count;
-        u32 four = there ? scales_or_ones(row(token).scales, first, blocks) : 0;
-#pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            u32 code = four >> 8 * j & 0xFF;
-            bool counts = there && first + j < blocks;
-            u32 &to = room.scales[(first + j) * TOKENS + token];
-            if (FAR) to = counts ? code : ABSENT;
-            else to = counts ? code == 0xFF ? NAN_BITS : code << 23 : 0;
-            tame &= !counts || is_tame(code);
+// Calls `each(item, stage, slot)` for all stages of tiles [first, last), as soon as there is room for what it brings.
+template <typename F>
+DEVICE void for_each_stage(const Room<F> &room, const Weights &weights, u32 local, u32 first, u32 last, const auto &each) {
+    u32 stages = weights.stages();
+    Turn<F> turn;
+    bool again = false;
+    for (u32 i = first; i < last;) {
+        Item item = item_of<F>(room.groups, local, weights, i, last);
+        i += item.tiles;
+        for (u32 stage = 0; stage < stages; stage++) {
+            if (again) barrier_wait(&room.empty[turn.slot], turn.parity ^ 1);
+            each(item, stage, turn.slot);
+            turn.next();
+            again |= turn.slot == 0;
         }
     }
-    return tame;
 }
 
-// Scales of neighbouring rows of data.
-struct alignas(8) Two {
-    u32 even, odd;
-};
-
-// One thread's share of a tile.
-template <u32 TOKENS, u32 SLOTS> struct Worker {
-    static constexpr u32 HELD = TOKENS / 2;
-    // Blocks in a group of products, as many as there are registers for.
-    static constexpr u32 EACH = TOKENS <= 8 ? 4 : TOKENS <= 16 ? 2 : 1, GROUPS = DEPTH / EACH;
-    static constexpr u32 OWN = TOKENS / 8;
-    typedef float Part[EACH][HELD];
-    const Room<TOKENS, SLOTS> &room;
-    u32 gang, warp, lane, blocks, count;
-    // Of the weight: the first of this thread's copies; none for a band that is not there.
-    const u8 *codes;
-    // Of the rows of data, likewise.
-    const u8 *x[OWN];
-    Words<4> held[OWN];
-
-    template <typename Find>
-    DEVICE Worker(const Room<TOKENS, SLOTS> &room, const Weight &weight, u32 count, const Find &row)
-        : room(room), blocks(weight.blocks), count(count) {
-        gang = threadIdx.x / GANG, warp = threadIdx.x % GANG / 32, lane = threadIdx.x % 32;
-        const u8 *band = warp < 2 ? weight.codes[0] : weight.codes[1];
-        codes = band ? band + (u64)(warp % 2 * 16 + lane / 8) * blocks * 16 + lane % 8 * 16 : nullptr;
+// Brings codes of the weight, one thread.
+template <typename F>
+DEVICE void bring_codes(const Room<F> &room, const Weights &weights, u32 local, u32 first, u32 last) {
+    for_each_stage(room, weights, local, first, last, [&](const Item &item, u32 stage, u32 slot) {
+        u32 row = item.place * weights.rows + item.tile * weights.step;
+        barrier_expect(&room.full[slot], item.tiles * TILE_BYTES);
+        for (u32 g = 0; g < item.tiles; g++, row += weights.step) {
 #pragma unroll
-        for (u32 n = 0; n < OWN; n++) x[n] = own(n) < count ? row(own(n)).codes + chunk() * 16 : nullptr;
-    }
-
-    // The rows of data whose codes this thread brings, and which 16 of a stage's.
-    DEVICE u32 own(u32 n) const { return threadIdx.x % GANG / 16 + 8 * n; }
-    DEVICE u32 chunk() const { return threadIdx.x % 16; }
-    // Where the even codes of 16 go: columns of a block of 32 stand in the order in which a thread's registers hold
-    // those of the weight. The odd ones go to the other half of the block.
-    DEVICE u64 *place(u32 slot, u32 n, u32 odd) const {
-        u32 t = own(n), c = chunk();
-        u32 half = (c % 8 / 2 * 2 + odd) ^ t % 8;
-        return (u64 *)(room.x(gang, slot) + c / 8 * TOKENS * ROW_BYTES + t * ROW_BYTES + half * 16 + c % 2 * 8);
-    }
-
-    DEVICE void fetch_weight(u32 slot, u32 stage) const {
-        u32 block = stage * DEPTH + lane % 8;
-        bool there = codes && block < blocks;
-        const u8 *from = codes + (u64)stage * ROW_BYTES;
-        u8 *to = room.weight(gang, slot) + (warp * 16 + lane / 8) * ROW_BYTES;
-#pragma unroll
-        for (u32 n = 0; n < 4; n++) {
-            u32 row = lane / 8 + 4 * n;
-            copy_16(to + n * 4 * ROW_BYTES + (lane % 8 ^ row % 8) * 16, from + (u64)(n * 4) * blocks * 16, there);
-        }
-    }
-
-    DEVICE void load_x(u32 stage) {
-        bool there = stage * DEPTH + chunk() / 2 < blocks;
-#pragma unroll
-        for (u32 n = 0; n < OWN; n++) {
-            held[n] = {};
-            if (x[n] && there) held[n] = *(const Words<4> *)(x[n] + (u64)stage * 2 * ROW_BYTES);
-        }
-    }
-    DEVICE void store_x(u32 slot) const {
-#pragma unroll
-        for (u32 n = 0; n < OWN; n++) {
-            if (!x[n]) continue;
-            const u32(&w)[4] = held[n].of;
-            *place(slot, n, 0) = every_other<0>(w[0], w[1]) | (u64)every_other<0>(w[2], w[3]) << 32;
-            *place(slot, n, 1) = every_other<1>(w[0], w[1]) | (u64)every_other<1>(w[2], w[3]) << 32;
-        }
-    }
-    // Rows of data that are not there, of all stages to come.
-    DEVICE void clear_x() const {
-        for (u32 slot = 0; slot < SLOTS; slot++) {
-#pragma unroll
-            for (u32 n = 0; n < OWN; n++) {
-                if (!x[n]) *place(slot, n, 0) = *place(slot, n, 1) = 0;
+            for (u32 h = 0; h < 2; h++) {
+                const Half &half = weights.half[h];
+                copy_tile(room.weight(slot, g, h), half.map, &room.full[slot], stage * ROW_BYTES, row + half.behind);
             }
         }
-    }
+    });
+}
 
-    // Begins the products of a group.
-    DEVICE void begin(Part &part, u32 slot, u32 group) const {
-        u32 a[EACH][4];
-        u32 row = lane / 4;
-        const u8 *from = room.weight(gang, slot) + (warp * 16 + row) * ROW_BYTES + lane % 4 * 4;
+// Brings rows of data, one thread.
+template <typename F>
+DEVICE void bring_rows(const Room<F> &room, const Weights &weights, const u8 *rows, u32 local, u32 first, u32 last) {
+    u32 stages = weights.stages();
+    for_each_stage(room, weights, local, first, last, [&](const Item &item, u32 stage, u32 slot) {
+        u32 padded = item.padded();
+        const u8 *from = rows + (u64)item.first_row * stages * X_BYTES + (u64)stage * padded * X_BYTES;
+        barrier_expect(&room.full[slot], item.count * X_BYTES);
 #pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-            const u8 *at = from + (((group * EACH + j) ^ row) * 16);
-            u32 low = *(const u32 *)at, high = *(const u32 *)(at + 8 * ROW_BYTES);
-            a[j][0] = widened(low << 4), a[j][1] = widened(high << 4), a[j][2] = widened(low), a[j][3] = widened(high);
+        for (u32 a = 0; a < ATOMS; a++) {
+            u8 *to = room.x(slot) + a * F::TOKENS * ATOM_BYTES;
+            copy_bulk(to, from + a * padded * ATOM_BYTES, item.count * ATOM_BYTES, &room.full[slot]);
         }
-        u64 b = operand_128(room.x(gang, slot));
-        mma_fence();
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-            u32 block = group * EACH + j;
-            mma_e4m3(part[j], a[j], b + block / 4 * (TOKENS * ROW_BYTES / 16) + block % 4 * 2);
-        }
-        mma_commit();
-    }
+    });
+}
 
-    // Waits for a group and adds it.
-    template <bool FAR, u32 PENDING> DEVICE void end(float (&sum)[HELD], Part &part, u32 stage, u32 group) const {
-        mma_wait<PENDING>();
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) mma_hold(part[j]);
-        u32 first = stage * DEPTH + group * EACH;
-        const u32 *of_row = room.weight_scales + (warp * 16 + lane / 4) * room.pitch + first / 4;
-        u32 low = of_row[0], high = of_row[8 * room.pitch];
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-            u32 at = group * EACH + j;
-            const u32 *scales = room.scales + (stage * DEPTH + at) * TOKENS + lane % 4 * 2;
-#pragma unroll
-            for (u32 c = 0; c < HELD; c += 4) {
-                Two x = *(const Two *)(scales + c * 2);
-                add<FAR>(sum[c], part[j][c], low, at % 4, x.even);
-                add<FAR>(sum[c + 1], part[j][c + 1], low, at % 4, x.odd);
-                add<FAR>(sum[c + 2], part[j][c + 2], high, at % 4, x.even);
-                add<FAR>(sum[c + 3], part[j][c + 3], high, at % 4, x.odd);
-            }
-        }
-    }
-    template <bool FAR> DEVICE static void add(float &sum, float part, u32 weight, u32 i, u32 x) {
-        if (FAR) {
-            if (x != ABSENT) sum = promoted_far(sum, part, weight >> 8 * i & 0xFF, x);
-        } else {
-            sum = promoted(sum, part, float_of_scale(weight, i) * float_of(x));
-        }
-    }
+// The scales of a stage's eight blocks; of those behind the last one, 1.
+DEVICE u64 eight_scales(const u8 *row, u32 block, u32 blocks) {
+    u64 eight = 0;
+    for (u32 i = 0; i < BLOCKS; i++) eight |= (u64)(block + i < blocks ? row[block + i] : 0x7F) << 8 * i;
+    return eight;
+}
 
-    // No products are under way from stage to stage, which would make the compiler wait for each.
-    template <bool FAR> DEVICE void multiply(float (&sum)[HELD], u32 slot, u32 stage) const {
-        Part part[2];
-        begin(part[0], slot, 0);
-#pragma unroll
-        for (u32 group = 0; group < GROUPS - 1; group++) {
-            begin(part[(group + 1) % 2], slot, group + 1);
-            end<FAR, 1>(sum, part[group % 2], stage, group);
-        }
-        end<FAR, 0>(sum, part[(GROUPS - 1) % 2], stage, GROUPS - 1);
-    }
+// Brings scales likewise, a warp for half of each tile, two stages ahead of where they go.
+template <typename F> struct Scales {
+    static constexpr u32 EACH = F::GANGS;
+    const Room<F> &room;
+    const Weights &weights;
+    const Half half;
+    u32 local, last, ahead, stage_ahead = 0;
+    bool second, whole;
+    const u8 *from[EACH];
+    u64 held[2][EACH];
 
-    // The gang's stages are every GANGS-th.
-    DEVICE void start() {
-        clear_x();
-        u32 stages = room.blocks / DEPTH;
-#pragma unroll
-        for (u32 i = 0; i < SLOTS - 1; i++) {
-            if (gang + i * GANGS < stages) fetch_weight(i, gang + i * GANGS);
-            copy_commit();
-        }
-#pragma unroll
-        for (u32 i = 0; i < SLOTS - 1; i++) {
-            if (gang + i * GANGS < stages) load_x(gang + i * GANGS);
-            // What is held last is stored on the way.
-            if (i < SLOTS - 2 && gang + i * GANGS < stages) store_x(i);
-        }
+    DEVICE Scales(const Room<F> &room, const Weights &weights, bool second, u32 local, u32 first, u32 last)
+        : room(room), weights(weights), half(second ? weights.half[1] : weights.half[0]), local(local), last(last),
+          ahead(first), second(second), whole(weights.blocks % BLOCKS == 0 && (u64)half.scales % BLOCKS == 0) {
+        find();
     }
-    template <bool FAR> DEVICE void run(float (&sum)[HELD]) {
-        u32 stages = room.blocks / DEPTH, slot = 0;
-        for (u32 stage = gang; stage < stages; stage += GANGS) {
-            u32 last = slot == 0 ? SLOTS - 1 : slot - 1, before = last == 0 ? SLOTS - 1 : last - 1;
-            copy_wait<SLOTS - 2>();
-            if (stage + (SLOTS - 2) * GANGS < stages) store_x(SLOTS == 2 ? slot : before);
-            async_fence();
-            // From here on everyone has what this stage needs, and is done with the one before.
-            some_sync(1 + gang, GANG);
-            u32 next = stage + (SLOTS - 1) * GANGS;
-            if (next < stages) fetch_weight(last, next), load_x(next);
-            copy_commit();
-            multiply<FAR>(sum, slot, stage);
-            if (++slot == SLOTS) slot = 0;
+    // The rows of the item ahead.
+    DEVICE void find() {
+        Item item = item_of<F>(room.groups, local, weights, ahead, last);
+        ahead += item.tiles;
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) {
+            // Tiles behind those of the item, and rows behind the last one, are not used.
+            u32 row = (item.tile + (i < item.tiles ? i : 0)) * weights.step + half.behind + threadIdx.x % 32;
+            if (row >= weights.rows) row = weights.rows - 1;
+            from[i] = half.scales + ((u64)item.place * weights.rows + row) * weights.blocks;
         }
     }
-
-    DEVICE void leave(const float (&sum)[HELD]) const {
+    DEVICE void load(u64 (&to)[EACH]) {
+        if (stage_ahead == weights.stages()) {
+            if (ahead >= last) return;
+            stage_ahead = 0;
+            find();
+        }
+        u32 block = stage_ahead++ * BLOCKS;
 #pragma unroll
-        for (u32 i = 0; i < HELD; i++) {
-            u32 token = i / 4 * 8 + lane % 4 * 2 + i % 2, row = warp * 16 + lane / 4 + i / 2 % 2 * 8;
-            room.sums(gang)[token * PITCH + row] = sum[i];
+        for (u32 i = 0; i < EACH; i++) {
+            to[i] = whole ? *(const u64 *)(from[i] + block) : eight_scales(from[i], block, weights.blocks);
         }
     }
-};
-
-// Makes a tile for `count` rows of data, `row(i)` the i-th; then `store(i, sum)` is called by whole warps for each, where
-// `sum(r)` is that of row r of the tile, of any lane.
-template <u32 TOKENS, u32 SLOTS, typename Find, typename Store>
-DEVICE void make(u8 *shared, const Weight &weight, u32 count, const Find &row, const Store &store) {
-    Room<TOKENS, SLOTS> room(shared, weight.blocks);
-    Worker<TOKENS, SLOTS> worker(room, weight, count, row);
-    WeightScales scales;
-    scales.load(weight, 0);
-    worker.start();
-    bool tame = scales.store(room, 0);
-    for (u32 first = WeightScales::SPAN; first < room.blocks / 4; first += WeightScales::SPAN) {
-        scales.load(weight, first);
-        tame &= scales.store(room, first);
-    }
-    tame &= load_scales<false>(room, weight.blocks, count, row);
-    tame = __syncthreads_and(tame);
-    float sum[Worker<TOKENS, SLOTS>::HELD];
-    for (float &s : sum) s = 0;
-    if (tame) {
-        worker.template run<false>(sum);
-    } else {
-        load_scales<true>(room, weight.blocks, count, row);
-        __syncthreads();
-        worker.template run<true>(sum);
-    }
-    copy_wait<0>();
-    // The rings are read to the end before sums take their place.
-    __syncthreads();
-    worker.leave(sum);
-    __syncthreads();
-    for (u32 token = threadIdx.x / 32; token < count; token += WARPS) {
-        store(token, [&](u32 r) {
-            float total = 0;
+    DEVICE void bring(u32 first) {
+        load(held[0]);
+        load(held[1]);
+        for_each_stage(room, weights, local, first, last, [&](const Item &, u32, u32 slot) {
 #pragma unroll
-            for (u32 gang = 0; gang < GANGS; gang++) total += room.sums(gang)[token * PITCH + r];
-            return total * 64.0f;
+            for (u32 i = 0; i < EACH; i++) room.scale(slot, i, second)[threadIdx.x % 32] = held[0][i];
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) barrier_arrive(&room.full[slot]);
+#pragma unroll
+            for (u32 i = 0; i < EACH; i++) held[0][i] = held[1][i];
+            load(held[1]);
         });
     }
+};
+
+// Eight codes of FP4 as bf16 of 2^-126 times their values, times two equal factors: codes i and i + 4 in word i.
+DEVICE void widen(u32 codes, u32 factors, u32 (&to)[4]) {
+    constexpr u32 SIGN_AND_MAGNITUDE = 0x81C081C0u;
+    u32 upper = codes >> 8;
+    // One product moves the sign to bit 15 and the magnitude to bit 6.
+    to[0] = times_bf16((codes & 0x000F000Fu) * 0x1040u & SIGN_AND_MAGNITUDE, factors);
+    to[1] = times_bf16((codes & 0x00F000F0u) * 0x0104u & SIGN_AND_MAGNITUDE, factors);
+    to[2] = times_bf16((upper & 0x000F000Fu) * 0x1040u & SIGN_AND_MAGNITUDE, factors);
+    to[3] = times_bf16((upper & 0x00F000F0u) * 0x0104u & SIGN_AND_MAGNITUDE, factors);
+}
+
+// 2^(scale - 127 + 63) twice.
+DEVICE u32 factors_of(u32 scale) { return (scale + 63) * 0x00800080u; }
+// The products are this much too small by the factors of both sides.
+constexpr float LEVEL = 128.0f;
+
+// Bits 7 and 15 of it stay set while both scales of each word are tame, or 191.
+constexpr u32 ALL_TAME = 0x8080u;
+DEVICE u32 tame_bits(u32 two) { return two ^ two << 1; }
+
+// The sum for one row of the weight and one of data, one product after the other.
+DEVICE float far_sum(const u8 *codes, const u8 *scales, const Row &x, u32 blocks) {
+    double sum = 0;
+    for (u32 k = 0; k < blocks * 32; k++) {
+        double left = (double)e2m1_to_f32((u8)(codes[k / 2] >> k % 2 * 4)) * ue8m0_to_f32(scales[k / 32]);
+        sum += left * ((double)e4m3_to_f32(x.codes[k]) * ue8m0_to_f32(x.scales[k / 32]));
+    }
+    return f32_to_odd(sum);
+}
+// Whether a row of the weight holds what the fast way does not.
+DEVICE bool is_far(const u8 *codes, const u8 *scales, u32 blocks) {
+    for (u32 block = 0; block < blocks; block++) {
+        if (is_tame(scales[block])) continue;
+        // The factor of 192 is no number.
+        if (scales[block] == 192) return true;
+        Words<4> c = *(const Words<4> *)(codes + (u64)block * 16);
+        if (scales[block] == 0xFF || ((c.of[0] | c.of[1] | c.of[2] | c.of[3]) & 0x77777777u) != 0) return true;
+    }
+    return false;
+}
+
+// One thread's share of a gang's tile.
+template <typename F> struct Worker {
+    static constexpr u32 HELD = F::HELD;
+    typedef float Sum[HELD];
+    // Of this thread's two rows, what was seen of their scales.
+    typedef u32 Seen[2];
+    const Room<F> &room;
+    const Weights &weights;
+    u32 local, gang, warp, lane;
+
+    DEVICE Worker(const Room<F> &room, const Weights &weights, u32 local) : room(room), weights(weights), local(local) {
+        gang = threadIdx.x / GANG, warp = threadIdx.x % GANG / 32, lane = threadIdx.x % 32;
+    }
+
+    // This thread's row of half of a tile, and that of an item's first half in the expert's weight.
+    DEVICE u32 own_row() const { return 8 * warp + lane / 4; }
+    DEVICE u32 row_of(const Item &item) const { return (item.tile + gang) * weights.step + own_row(); }
+
+    // The products of a stage. While those of a group are under way the weight's part of the next is made.
+    DEVICE void multiply(Sum &part, Seen &seen, u32 slot) const {
+        // Deep enough that few registers are left; 16 columns a product.
+        constexpr u32 DEPTH = HELD >= 32 ? 2 : 4, GROUPS = COLUMNS / 16 / DEPTH;
+        u32 a[2][DEPTH][4], scales[2];
+        Words<4> codes[2];
+        // Known to be the same for the warp.
+        u64 b = operand_128(room.x(__reduce_max_sync(ALL_LANES, slot)));
+#pragma unroll
+        for (u32 h = 0; h < 2; h++) {
+            scales[h] = ((const u16 *)(room.scale(slot, gang, h) + own_row()))[lane % 4];
+            seen[h] &= tame_bits(scales[h]);
+        }
+#pragma unroll
+        for (u32 n = 0; n < GROUPS; n++) {
+            // Of the two blocks of a thread, the one of this group.
+            u32 block = n / (GROUPS / 2);
+            if (n >= 2) mma_wait<1>();
+#pragma unroll
+            for (u32 h = 0; h < 2; h++) {
+                if (n % (GROUPS / 2) == 0) {
+                    u32 place = (lane % 4 * 2 + block) ^ lane / 4;
+                    codes[h] = *(const Words<4> *)(room.weight(slot, gang, h) + own_row() * ROW_BYTES + place * 16);
+                }
+                u32 factors = factors_of(scales[h] >> block * 8 & 0xFF);
+#pragma unroll
+                for (u32 w = 0; w < DEPTH / 2; w++) {
+                    u32 wide[4];
+                    widen(codes[h].of[n % (GROUPS / 2) * (DEPTH / 2) + w], factors, wide);
+#pragma unroll
+                    for (u32 i = 0; i < 2; i++) {
+                        a[n % 2][2 * w + i][h] = wide[2 * i], a[n % 2][2 * w + i][2 + h] = wide[2 * i + 1];
+                    }
+                }
+            }
+            mma_fence();
+#pragma unroll
+            for (u32 s = 0; s < DEPTH; s++) {
+                u32 step = n * DEPTH + s;
+                u64 at = b + step / 4 * (F::TOKENS * ATOM_BYTES / 16) + step % 4 * 2;
+                if (step == 0) mma_bf16(part, a[n % 2][s], at);
+                else mma_bf16_add(part, a[n % 2][s], at);
+            }
+            mma_commit();
+        }
+        mma_wait<0>();
+        mma_hold(part);
+    }
+
+    // Sums of this thread that need the slow way are made again by it.
+    template <typename Source>
+    DEVICE void make_far(Sum &sum, const Item &item, const u32 *pairs, const Seen &wild, const Source &source) const {
+        u32 blocks = weights.blocks;
+        const Half(&half)[2] = weights.half;
+#pragma unroll 1
+        for (u32 c = 0; c < HELD; c++) {
+            bool second = c / 2 % 2;
+            u32 token = c / 4 * 8 + lane % 4 * 2 + c % 2, behind = second ? half[1].behind : half[0].behind;
+            u32 row = row_of(item) + behind;
+            u32 pair = pairs[token] & ~FAR;
+            if (pair == NONE || row >= weights.rows) continue;
+            u64 at = ((u64)item.place * weights.rows + row) * blocks;
+            const u8 *codes = (second ? half[1].codes : half[0].codes) + at * 16;
+            const u8 *scales = (second ? half[1].scales : half[0].scales) + at;
+            bool far = (second ? wild[1] : wild[0]) && is_far(codes, scales, blocks);
+            if (!far && !(pairs[token] & FAR)) continue;
+            float made = far_sum(codes, scales, source(pair), blocks);
+#pragma unroll
+            for (u32 i = 0; i < HELD; i++) sum[i] = i == c ? made : sum[i];
+        }
+    }
+
+    // What is left to do with the sums of a tile.
+    template <typename Source, typename Store>
+    DEVICE void end(Sum &sum, const Seen &seen, const Item &item, const u32 *pairs, const Source &source,
+                    const Store &store) const {
+        Seen wild;
+        bool far = false;
+#pragma unroll
+        for (u32 c = 0; c < HELD; c++) sum[c] *= LEVEL;
+#pragma unroll
+        for (u32 h = 0; h < 2; h++) {
+            // Four lanes have looked at a row's scales.
+            u32 lanes = __ballot_sync(ALL_LANES, (seen[h] & ALL_TAME) != ALL_TAME);
+            wild[h] = lanes >> lane / 4 * 4 & 0xF;
+            far |= wild[h] != 0;
+        }
+#pragma unroll
+        for (u32 c = 0; c < HELD; c += 4) {
+            u32 token = c * 2 + lane % 4 * 2;
+            far |= ((pairs[token] | pairs[token + 1]) & FAR) != 0;
+        }
+        if (far) make_far(sum, item, pairs, wild, source);
+        store(*this, item, pairs, sum);
+    }
+
+    // Multiplies tiles [first, last); `store(worker, item, pairs, sum)` is called by whole gangs for what they made, a pair
+    // being `NONE` where there is none.
+    template <typename Source, typename Store>
+    DEVICE void run(const Place *places, u32 first, u32 last, const Source &source, const Store &store) {
+        u32 stages = weights.stages(), own = threadIdx.x % GANG, *pairs = room.pairs + 2 * gang * F::TOKENS;
+        bool odd = false;
+        Turn<F> turn;
+        for (u32 i = first; i < last;) {
+            Item item = item_of<F>(room.groups, local, weights, i, last);
+            i += item.tiles;
+            bool idle = gang >= item.tiles;
+            // Needed at the end.
+            u32 pair = own < item.count ? places[item.first_row + own].pair : NONE;
+            Sum sum;
+            Seen seen = {ALL_TAME, ALL_TAME};
+#pragma unroll
+            for (u32 c = 0; c < HELD; c++) sum[c] = 0;
+            for (u32 stage = 0; stage < stages; stage++) {
+                Sum part;
+                barrier_wait(&room.full[turn.slot], turn.parity);
+                if (!idle) multiply(part, seen, turn.slot);
+                __syncwarp();
+                if (lane == 0) barrier_arrive(&room.empty[turn.slot]);
+                turn.next();
+                if (idle) continue;
+#pragma unroll
+                for (u32 c = 0; c < HELD; c++) sum[c] += part[c];
+            }
+            if (idle) continue;
+            // Slower threads may still read those of the item before, but have met since the one before that.
+            u32 *to = pairs + (odd ? F::TOKENS : 0);
+            odd = !odd;
+            if (own < F::TOKENS) to[own] = pair;
+            some_sync(1 + gang, GANG);
+            end(sum, seen, item, to, source, store);
+        }
+    }
+};
+
+// All of a launch: `source(pair)` and `store` as above.
+template <typename F, typename Source, typename Store>
+DEVICE void multiply_groups(const Weights &weights, const View &rows, u32 local, const Source &source, const Store &store) {
+    DYNAMIC_SHARED(shared);
+    Room<F> room(shared);
+    let_next_begin();
+    if (threadIdx.x == F::MULTIPLIERS) {
+        for (u32 i = 0; i < F::SLOTS; i++) {
+            barrier_init(&room.full[i], 4);
+            barrier_init(&room.empty[i], F::GANGS * 4);
+        }
+        barrier_init_fence();
+    }
+    wait_for_previous();
+    for (u32 i = threadIdx.x; i <= local; i += F::THREADS) room.groups[i] = groups_of(rows)[i];
     __syncthreads();
+    u32 items = room.groups[local].first_pass * weights.tiles;
+    u32 first = (u32)((u64)items * blockIdx.x / gridDim.x), last = (u32)((u64)items * (blockIdx.x + 1) / gridDim.x);
+    if (first == last) return;
+    if (threadIdx.x < F::MULTIPLIERS) {
+        more_registers<F::MORE>();
+        Worker<F> worker(room, weights, local);
+        worker.run(places_of(rows, local), first, last, source, store);
+        return;
+    }
+    fewer_registers<F::FEWER>();
+    u32 helper = threadIdx.x - F::MULTIPLIERS;
+    if (helper == 0) bring_codes(room, weights, local, first, last);
+    if (helper == 32) bring_rows(room, weights, rows.scales, local, first, last);
+    if (helper >= 64) Scales<F>(room, weights, helper >= 96, local, first, last).bring(first);
 }
 
 DEVICE u16 rounded(float x) { return is_nan(x) ? (u16)(NAN_BITS >> 16) : bf16_from_f32(x); }

@@ -142,6 +142,19 @@ DEVICE u32 product_of_halves(u32 a, u32 b) {
     return product;
 }
 
+// A number of f16, in the lower half of a word.
+DEVICE float float_of_half(u32 half) {
+    float number;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(number) : "h"((u16)half));
+    return number;
+}
+// Two numbers of bf16 times two others.
+DEVICE u32 times_bf16(u32 a, u32 b) {
+    u32 product;
+    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+    return product;
+}
+
 // Matrix products of a warpgroup: d[64, N] = a[64, K] b[N, K]^T, added to d by the forms that say so. Thread t holds, for each 8
 // columns j, d[4 j + 2 h + i] = row 16 (t / 32) + t % 32 / 4 + 8 h, column 8 j + t % 4 * 2 + i. Operands in shared
 // memory are tiles of 128-byte rows, swizzled, that start at multiples of 1024: `operand_128` of the tile plus the byte
@@ -166,7 +179,10 @@ template <int COUNT> DEVICE void mma_hold(float (&d)[COUNT]) {
 #define D4 "%0,%1,%2,%3"
 #define D8 D4 ",%4,%5,%6,%7"
 #define D16 D8 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define D24 D16 ",%16,%17,%18,%19,%20,%21,%22,%23"
 #define D32 D16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define D40 D32 ",%32,%33,%34,%35,%36,%37,%38,%39"
+#define D48 D40 ",%40,%41,%42,%43,%44,%45,%46,%47"
 #define D64                                                                                                           \
     D32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,"     \
         "%58,%59,%60,%61,%62,%63"
@@ -181,7 +197,10 @@ template <int COUNT> DEVICE void mma_hold(float (&d)[COUNT]) {
 #define R4(K, i) K##4(i)
 #define R8(K, i) R4(K, i), R4(K, i + 4)
 #define R16(K, i) R8(K, i), R8(K, i + 8)
+#define R24(K, i) R16(K, i), R8(K, i + 16)
 #define R32(K, i) R16(K, i), R16(K, i + 16)
+#define R40(K, i) R32(K, i), R8(K, i + 32)
+#define R48(K, i) R32(K, i), R16(K, i + 32)
 #define R64(K, i) R32(K, i), R32(K, i + 32)
 #define R96(K, i) R64(K, i), R32(K, i + 64)
 #define R128(K, i) R64(K, i), R64(K, i + 64)
@@ -213,7 +232,10 @@ template <int COUNT> DEVICE void mma_hold(float (&d)[COUNT]) {
 MMA_ALL(8, 4, "%4", "%5", "%6", "%7", "%8")
 MMA_ALL(16, 8, "%8", "%9", "%10", "%11", "%12")
 MMA_ALL(32, 16, "%16", "%17", "%18", "%19", "%20")
+MMA_ALL(48, 24, "%24", "%25", "%26", "%27", "%28")
 MMA_ALL(64, 32, "%32", "%33", "%34", "%35", "%36")
+MMA_ALL(80, 40, "%40", "%41", "%42", "%43", "%44")
+MMA_ALL(96, 48, "%48", "%49", "%50", "%51", "%52")
 MMA_ALL(128, 64, "%64", "%65", "%66", "%67", "%68")
 MMA_ALL(192, 96, "%96", "%97", "%98", "%99", "%100")
 MMA_ALL(256, 128, "%128", "%129", "%130", "%131", "%132")
@@ -221,7 +243,10 @@ MMA_ALL(256, 128, "%128", "%129", "%130", "%131", "%132")
 #undef D4
 #undef D8
 #undef D16
+#undef D24
 #undef D32
+#undef D40
+#undef D48
 #undef D64
 #undef D96
 #undef D128

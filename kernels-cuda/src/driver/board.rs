@@ -85,6 +85,15 @@ impl Board {
         Ok(self.attribute(attribute)?.max(0) as u64)
     }
 
+    /// How many blocks there is always room for.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn multiprocessors(self) -> Result<u64> {
+        let count = self.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        Ok(count.max(1) as u64)
+    }
+
     fn attribute(self, attribute: Attribute) -> Result<i32> {
         let mut value = 0;
         // SAFETY: writes one integer.

@@ -6,10 +6,13 @@ use tandem_hal::{Down, Experts};
 
 impl Rows for Down {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
-        const GROUPED: Row<Down, Launch<Down>> =
-            tiles::grouped("moe/down_sm90", run_grouped, |d, _| {
-                tiles::accepts(&d.experts, d.experts.inter)
-            });
+        const GROUPED: Row<Down, Launch<Down>> = tiles::grouped(
+            "moe/down_sm90",
+            tiles::STAGES,
+            run_grouped,
+            |d, _| tiles::accepts(&d.experts),
+            |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
+        );
         const { &[portable::<Self>("moe/down", run, any), GROUPED] }
     }
 }
@@ -29,20 +32,21 @@ fn run(d: &Down, io: &Arguments<Down>, on: &Launcher<'_>) -> Result<()> {
     on.rows("moe_down__portable", blocks, THREADS, &arguments)
 }
 
-const KERNELS: [&str; 3] = ["moe_down__grouped_8", "moe_down__grouped_16", "moe_down__grouped_32"];
+fn scratch(d: &Down, tokens: u64) -> tiles::Scratch {
+    tiles::Scratch::of(&d.experts, d.experts.inter, tokens, 0)
+}
 
 fn run_grouped(d: &Down, io: &Arguments<Down>, on: &Launcher<'_>) -> Result<()> {
-    let e = &d.experts;
-    for rows in tiles::launches(on.at(Sym::Tokens)) {
-        let (first, tokens) = (rows.start, rows.end - rows.start);
-        let idle = tiles::idle_blocks(e, tokens);
+    let (e, all) = (&d.experts, on.at(Sym::Tokens));
+    let rows = View(scratch(d, all).rows(on));
+    for slice in tiles::launches(all) {
+        let (first, tokens) = (slice.start, slice.end - slice.start);
         let x = View(tiles::from(io.x, first, 1, e.top_k * e.inter / 32));
         let expert = View(tiles::from(io.expert, first, 4, 0));
         let y = View(tiles::from(io.y, first, 2, 0));
-        let views = [x, expert, View(io.w2), y];
-        let arguments = experts::arguments(&views, e, &[U64(tokens), U32(idle as u32)]);
-        let (kernel, shape) = tiles::shape(e, e.inter, e.hidden, tokens, idle);
-        on.launch(KERNELS[kernel], &shape, &arguments)?;
+        let launch = tiles::Tiles::of(on, e, e.inter, tokens);
+        launch.sort("moe_down", expert, rows, &[x, expert, y, rows])?;
+        launch.multiply("moe_down", &[io.w2], e.hidden, &[x, View(io.w2), y, rows], &[])?;
     }
     Ok(())
 }

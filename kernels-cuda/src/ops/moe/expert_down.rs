@@ -1,18 +1,19 @@
 //! Rows of [`ExpertDown`].
 
 use super::{down, experts, tiles};
-use crate::driver::{Shape, ViewArgument};
+use crate::driver::Shape;
 use crate::ops::prelude::*;
-use tandem_hal::{ExpertDown, Needs};
+use tandem_hal::ExpertDown;
 
 impl Rows for ExpertDown {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
-        const GROUPED: Row<ExpertDown, Launch<ExpertDown>> = Row {
-            needs: |d, at| Needs { workspace_bytes: each_bytes(d, at.at(Sym::Tokens)) },
-            ..tiles::grouped("moe/expert_down_sm90", run_grouped, |d, _| {
-                tiles::accepts(&d.experts, d.experts.inter)
-            })
-        };
+        const GROUPED: Row<ExpertDown, Launch<ExpertDown>> = tiles::grouped(
+            "moe/expert_down_sm90",
+            tiles::DOWN_STAGES,
+            run_grouped,
+            |d, _| tiles::accepts(&d.experts),
+            |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
+        );
         const { &[fused::<Self>("moe/expert_down", run, any), GROUPED] }
     }
 }
@@ -24,36 +25,41 @@ fn run(d: &ExpertDown, io: &Arguments<ExpertDown>, on: &Launcher<'_>) -> Result<
     on.rows("moe_expert_down__portable", blocks, down::THREADS, &arguments)
 }
 
-const KERNELS: [&str; 3] =
-    ["moe_expert_down__grouped_8", "moe_expert_down__grouped_16", "moe_expert_down__grouped_32"];
-/// Threads that add, and blocks of them a row at most.
-const ADDERS: u64 = 256;
-const MOST_BLOCKS: u64 = 8;
+/// Threads that add, columns that a warp of them takes at once, and warps of a row when there are many
+/// rows.
+const ADDERS: u64 = 128;
+const CHUNK_COLUMNS: u64 = 128;
+const FEW_SHARERS: u64 = 5;
 
-/// The projections of a launch before they are added up, bf16.
-fn each_bytes(d: &ExpertDown, tokens: u64) -> u64 {
-    let rows = tokens.min(tiles::MOST_TOKENS);
-    rows.saturating_mul(d.experts.top_k).saturating_mul(2 * d.experts.hidden)
+/// With the projections of a launch before they are added up, bf16.
+fn scratch(d: &ExpertDown, tokens: u64) -> tiles::Scratch {
+    tiles::Scratch::of(&d.experts, d.experts.inter, tokens, 2 * d.experts.hidden)
 }
 
 fn run_grouped(d: &ExpertDown, io: &Arguments<ExpertDown>, on: &Launcher<'_>) -> Result<()> {
-    let e = &d.experts;
-    let each = View(ViewArgument { stride: e.hidden, ..on.workspace });
-    for rows in tiles::launches(on.at(Sym::Tokens)) {
-        let (first, tokens) = (rows.start, rows.end - rows.start);
+    let (e, all) = (&d.experts, on.at(Sym::Tokens));
+    let scratch = scratch(d, all);
+    let (rows, each) = (View(scratch.rows(on)), View(scratch.rest(on)));
+    for slice in tiles::launches(all) {
+        let (first, tokens) = (slice.start, slice.end - slice.start);
         let x = View(tiles::from(io.x, first, 1, e.top_k * e.inter / 32));
         let expert = View(tiles::from(io.expert, first, 4, 0));
-        let arguments = experts::arguments(&[x, expert, View(io.w2), each], e, &[U64(tokens)]);
-        let (kernel, shape) = tiles::shape(e, e.inter, e.hidden, tokens, 0);
-        on.launch(KERNELS[kernel], &shape, &arguments)?;
+        let launch = tiles::Tiles::of(on, e, e.inter, tokens);
+        launch.sort("moe_expert_down", expert, rows, &[x, expert, rows])?;
+        launch.multiply(
+            "moe_expert_down",
+            &[io.w2],
+            e.hidden,
+            &[x, View(io.w2), each, rows],
+            &[],
+        )?;
         let y = View(tiles::from(io.y, first, 4, 0));
-        let arguments = experts::arguments(&[each, expert, y], e, &[U64(tokens)]);
-        let blocks = e.hidden.div_ceil(ADDERS).min(MOST_BLOCKS);
-        let shape = Shape {
-            grid: [tokens as u32, blocks as u32, 1],
-            programmatic: true,
-            ..Shape::flat(0, ADDERS as u32)
-        };
+        let chunks = e.hidden.div_ceil(CHUNK_COLUMNS);
+        let sharers = if tokens <= 256 { chunks } else { chunks.min(FEW_SHARERS) };
+        let rest = [U64(tokens), U32(sharers as u32)];
+        let arguments = experts::arguments(&[each, expert, y], e, &rest);
+        let grid = [(tokens * sharers).div_ceil(ADDERS / 32) as u32, 1, 1];
+        let shape = Shape { grid, programmatic: true, ..Shape::flat(0, ADDERS as u32) };
         on.launch("moe_expert_down__add", &shape, &arguments)?;
     }
     Ok(())

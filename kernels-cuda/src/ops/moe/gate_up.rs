@@ -6,10 +6,13 @@ use tandem_hal::GateUp;
 
 impl Rows for GateUp {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
-        const GROUPED: Row<GateUp, Launch<GateUp>> =
-            tiles::grouped("moe/gate_up_sm90", run_grouped, |d, _| {
-                tiles::accepts(&d.experts, d.experts.hidden)
-            });
+        const GROUPED: Row<GateUp, Launch<GateUp>> = tiles::grouped(
+            "moe/gate_up_sm90",
+            tiles::STAGES,
+            run_grouped,
+            |d, _| tiles::accepts(&d.experts),
+            |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
+        );
         const { &[portable::<Self>("moe/gate_up", run, any), GROUPED] }
     }
 }
@@ -28,21 +31,22 @@ fn run(d: &GateUp, io: &Arguments<GateUp>, on: &Launcher<'_>) -> Result<()> {
     on.rows("moe_gate_up__portable", tokens * d.experts.top_k * tiles, THREADS, &arguments)
 }
 
-const KERNELS: [&str; 3] =
-    ["moe_gate_up__grouped_8", "moe_gate_up__grouped_16", "moe_gate_up__grouped_32"];
+fn scratch(d: &GateUp, tokens: u64) -> tiles::Scratch {
+    tiles::Scratch::of(&d.experts, d.experts.hidden, tokens, 0)
+}
 
 fn run_grouped(d: &GateUp, io: &Arguments<GateUp>, on: &Launcher<'_>) -> Result<()> {
-    let e = &d.experts;
-    for rows in tiles::launches(on.at(Sym::Tokens)) {
-        let (first, tokens) = (rows.start, rows.end - rows.start);
-        let idle = tiles::idle_blocks(e, tokens);
+    let (e, all) = (&d.experts, on.at(Sym::Tokens));
+    let rows = View(scratch(d, all).rows(on));
+    for slice in tiles::launches(all) {
+        let (first, tokens) = (slice.start, slice.end - slice.start);
         let x = View(tiles::from(io.x, first, 1, e.hidden / 32));
         let expert = View(tiles::from(io.expert, first, 4, 0));
         let y = View(tiles::from(io.y, first, 2, 0));
-        let views = [x, expert, View(io.w1), View(io.w3), y];
-        let arguments = experts::arguments(&views, e, &[U64(tokens), U32(idle as u32)]);
-        let (kernel, shape) = tiles::shape(e, e.hidden, 2 * e.inter, tokens, idle);
-        on.launch(KERNELS[kernel], &shape, &arguments)?;
+        let launch = tiles::Tiles::of(on, e, e.hidden, tokens);
+        launch.sort("moe_gate_up", expert, rows, &[x, expert, y, rows])?;
+        let views = [x, View(io.w1), View(io.w3), y, rows];
+        launch.multiply("moe_gate_up", &[io.w1, io.w3], e.inter, &views, &[])?;
     }
     Ok(())
 }
