@@ -2,6 +2,7 @@
 #include "hopper.h"
 #include "machine.h"
 
+#include <array>
 #include <map>
 #include <memory>
 #include <vector>
@@ -17,6 +18,8 @@ struct Barrier {
     // Whether copies and other blocks see that it is there.
     bool fenced = false;
     unsigned owner = 0;
+    // Meetings of the cluster before.
+    unsigned made = 0;
 };
 
 // One thread's copies of 16 bytes: those not committed, then groups.
@@ -93,7 +96,7 @@ std::uint32_t shared_address(const void *place) {
 }
 
 void barrier_init(unsigned long long *barrier, unsigned arrivals) {
-    barriers[barrier] = Barrier{arrivals, arrivals, 0, 0, false, self()};
+    barriers[barrier] = Barrier{arrivals, arrivals, 0, 0, false, self(), cluster_round()};
 }
 void barrier_init_fence(const char *file, int line) {
     if (left_out({"barrier_init_fence", file, line})) return;
@@ -165,6 +168,11 @@ void copy_16(void *to, const void *from, bool there) {
         copy->done = true;
     });
 }
+void store_16(void *to, const unsigned (&words)[4]) {
+    std::uint8_t *place = target(to, 16, 16);
+    std::memcpy(place, words, 16);
+    unfenced[place] = self();
+}
 void copy_commit() {
     Copies &own = copies[self()];
     own.groups.push_back(std::move(own.open));
@@ -199,11 +207,27 @@ void cluster_arrive(const char *file, int line) {
 void cluster_wait(const char *file, int line) {
     if (!left_out({"cluster_wait", file, line})) cluster_leave();
 }
-void peer_arrive(unsigned long long *barrier, unsigned rank) { arrive(known(peer(barrier, rank))); }
-void peers_wait(unsigned long long *barrier, unsigned parity, const char *file, int line) {
-    known(barrier);
-    if (left_out({"peers_wait", file, line})) return;
-    wait_until([=] { return barriers[barrier].phase != parity; });
+// A barrier of a block, which this thread knows of if it is its own or the cluster met since it was made.
+static Barrier &peer_barrier(unsigned long long *barrier, unsigned rank) {
+    Barrier &there = known(peer(barrier, rank));
+    if (has_ended(rank)) fail("a peer has ended, and its barriers with it");
+    if (rank != block_rank() && cluster_met() <= there.made) fail("a peer may not see its barrier's initialisation");
+    return there;
+}
+void peer_arrive(unsigned long long *barrier, unsigned rank) { arrive(peer_barrier(barrier, rank)); }
+void peer_store_16(void *place, const unsigned (&words)[4], unsigned long long *barrier, unsigned rank) {
+    target(place, 16, 16);
+    void *to = peer(place, rank), *told = peer(barrier, rank);
+    if (!peer_barrier(barrier, rank).fenced) fail("a store may not see its barrier's initialisation: barrier_init_fence");
+    std::memset(to, POISON, 16);
+    std::array<unsigned, 4> held;
+    std::copy(words, words + 4, held.begin());
+    later([=] {
+        std::memcpy(to, held.data(), 16);
+        Barrier &there = barriers[told];
+        there.bytes -= 16;
+        advance(there);
+    });
 }
 bool some_agree(unsigned barrier, unsigned threads, bool mine, const char *file, int line) {
     return left_out({"some_agree", file, line}) ? mine : some_all(barrier, threads, mine);

@@ -61,6 +61,8 @@ struct Fiber {
     std::function<bool()> until;
     // The cluster's round that it has come to.
     unsigned come = ~0u;
+    // Rounds that it came from.
+    unsigned met = 0;
 };
 
 // When what is asynchronous happens: at any moment, as late as can be, at once.
@@ -243,7 +245,7 @@ void prepare(Dim3 first, unsigned count) {
             for (unsigned set = 0; set < 2; set++) {
                 fiber.shown[set] = &lane_words[((std::size_t)set * count + rank) * threads + i / LANES * LANES];
             }
-            fiber.ended = false, fiber.at = nullptr, fiber.until = nullptr, fiber.come = ~0u;
+            fiber.ended = false, fiber.at = nullptr, fiber.until = nullptr, fiber.come = ~0u, fiber.met = 0;
         }
     }
     hopper_begin();
@@ -296,6 +298,7 @@ Outcome run_cluster(Dim3 first, unsigned count) {
 
 unsigned thread_number() { return running->number; }
 unsigned block_rank() { return running->rank; }
+bool has_ended(unsigned rank) { return blocks[rank].left == 0; }
 unsigned cluster_blocks() { return (unsigned)blocks.size(); }
 std::uint8_t *shared_memory(unsigned rank) { return blocks[rank].shared(); }
 std::size_t shared_bytes() { return dynamic_bytes; }
@@ -337,7 +340,10 @@ bool block_all(bool mine, const char *file, int line) {
     return all;
 }
 void warp_barrier() { meet(*running->warp); }
-void cluster_barrier() { meet(cluster); }
+void cluster_barrier() {
+    meet(cluster);
+    running->met = cluster.round;
+}
 void cluster_come() {
     running->come = cluster.round;
     if (++cluster.arrived == cluster.members) pass(cluster);
@@ -345,7 +351,10 @@ void cluster_come() {
 void cluster_leave() {
     unsigned come = running->come;
     wait_until([=] { return cluster.round != come; });
+    if (come != ~0u) running->met = come + 1;
 }
+unsigned cluster_round() { return cluster.round; }
+unsigned cluster_met() { return running->met; }
 bool some_all(unsigned barrier, unsigned threads, bool mine) {
     Meeting &meeting = blocks[running->rank].some[barrier];
     unsigned turn = meeting.round % 2;

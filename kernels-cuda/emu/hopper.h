@@ -20,6 +20,9 @@ unsigned char *dynamic_shared();
 void cluster_barrier();
 void cluster_come();
 void cluster_leave();
+// Meetings of the cluster that there were, and that the running thread came from.
+unsigned cluster_round();
+unsigned cluster_met();
 void some_barrier(unsigned barrier, unsigned threads);
 bool some_all(unsigned barrier, unsigned threads, bool mine);
 void *peer(void *place, unsigned rank);
@@ -39,6 +42,7 @@ void copy_tile(void *to, const TensorMap *map, unsigned long long *barrier, unsi
                unsigned long long row);
 void copy_bulk(void *to, const void *from, unsigned bytes, unsigned long long *barrier);
 void copy_16(void *to, const void *from, bool there);
+void store_16(void *to, const unsigned (&words)[4]);
 void copy_commit();
 void copy_wait_for(unsigned pending, const char *file, int line);
 template <int PENDING> void copy_wait(EMU_SITE) { copy_wait_for(PENDING, file, line); }
@@ -49,7 +53,7 @@ template <typename T> T *peer_shared(T *place, unsigned rank) { return (T *)emu:
 void cluster_arrive(EMU_SITE);
 void cluster_wait(EMU_SITE);
 void peer_arrive(unsigned long long *barrier, unsigned rank);
-void peers_wait(unsigned long long *barrier, unsigned parity, EMU_SITE);
+void peer_store_16(void *place, const unsigned (&words)[4], unsigned long long *barrier, unsigned rank);
 void some_sync(unsigned barrier, unsigned threads, EMU_SITE);
 bool some_agree(unsigned barrier, unsigned threads, bool mine, EMU_SITE);
 template <int REGISTERS> void more_registers() {}
@@ -57,11 +61,12 @@ template <int REGISTERS> void fewer_registers() {}
 inline void wait_for_previous() {}
 inline void let_next_begin() {}
 
+inline unsigned forgotten(unsigned x) { return x; }
 unsigned halves_of_e4m3(unsigned codes);
 unsigned product_of_halves(unsigned a, unsigned b);
+unsigned product_of_bf16s(unsigned a, unsigned b);
 
 float float_of_half(std::uint32_t half);
-std::uint32_t times_bf16(std::uint32_t a, std::uint32_t b);
 
 unsigned long long operand_128(const void *place);
 void mma_fence(EMU_SITE);

@@ -10,6 +10,9 @@ unsigned thread_number();
 unsigned block_rank();
 unsigned cluster_blocks();
 
+// Whether all threads of a block of the running cluster have ended, and its memory with them.
+bool has_ended(unsigned rank);
+
 // Dynamic shared memory of a block of the running cluster, and its bytes. Until something is written it holds 0xFF,
 // which is NaN in every format that kernels keep there.
 std::uint8_t *shared_memory(unsigned rank);

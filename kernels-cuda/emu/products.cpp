@@ -260,14 +260,14 @@ unsigned product_of_halves(unsigned a, unsigned b) {
 }
 
 float float_of_half(std::uint32_t half) { return (float)std::bit_cast<_Float16>((std::uint16_t)half); }
-std::uint32_t times_bf16(std::uint32_t a, std::uint32_t b) {
-    std::uint32_t both = 0;
-    for (int half = 0; half < 2; half++) {
-        auto value = [=](std::uint32_t words) { return std::bit_cast<float>((words >> 16 * half) << 16); };
+unsigned product_of_bf16s(unsigned a, unsigned b) {
+    unsigned both = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        auto value = [&](unsigned x) { return std::bit_cast<float>(x >> 16 * i << 16); };
         float product = value(a) * value(b);
-        std::uint32_t bits = std::bit_cast<std::uint32_t>(product);
-        bits = std::isnan(product) ? 0x7FFF : (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
-        both |= bits << 16 * half;
+        unsigned bits = std::bit_cast<unsigned>(product);
+        unsigned rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+        both |= (product == product ? rounded : 0x7FFF) << 16 * i;
     }
     return both;
 }

@@ -33,7 +33,7 @@ pub(crate) trait Target {
     /// When the engine cannot move it.
     fn tensor_map(&self, address: u64, tile: &Tile) -> Result<TensorMap>;
 
-    /// Multiprocessors of the device, for kernels whose blocks stay.
+    /// Multiprocessors, for kernels whose blocks walk over tiles. No result depends on it.
     ///
     /// # Errors
     /// What the device says.
@@ -111,6 +111,14 @@ impl Launcher<'_> {
     /// As there.
     pub(crate) fn tensor_map(&self, address: u64, tile: &Tile) -> Result<TensorMap> {
         self.target.tensor_map(address, tile)
+    }
+
+    /// As [`Target::multiprocessors`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn multiprocessors(&self) -> Result<u64> {
+        self.target.multiprocessors()
     }
 
     /// Launch a kernel of the row's image; nothing for an empty grid.

@@ -99,11 +99,31 @@ const fn plain<D: Operator>(
     }
 }
 
-/// A kernel on the FP8 units of Hopper, for any number of rows of data, which never see each other; `bits` are
-/// those that its kind shares.
+/// A kernel of Hopper for any number of rows of data, which never see each other; `bits` are those that its kind
+/// shares.
+pub(crate) const fn hopper<D: Operator>(
+    name: &'static str,
+    bits: &'static str,
+    image: &'static str,
+    run: Run<D>,
+    accepts: Accepts<D>,
+) -> Row<D, Launch<D>> {
+    tuned((name, bits, Accumulator::F32), image, run, accepts)
+}
+
+/// As [`hopper`], of a kernel on its FP8 units.
 pub(crate) const fn fp8_units<D: Operator>(
     name: &'static str,
     bits: &'static str,
+    image: &'static str,
+    run: Run<D>,
+    accepts: Accepts<D>,
+) -> Row<D, Launch<D>> {
+    tuned((name, bits, Accumulator::Fp8Hopper), image, run, accepts)
+}
+
+const fn tuned<D: Operator>(
+    (name, bits, accumulator): (&'static str, &'static str, Accumulator),
     image: &'static str,
     run: Run<D>,
     accepts: Accepts<D>,
@@ -114,7 +134,7 @@ pub(crate) const fn fp8_units<D: Operator>(
         rank: Rank::Tuned,
         numerics: Numerics::RowInvariant,
         bits,
-        accumulator: Accumulator::Fp8Hopper,
+        accumulator,
         tokens: 0..=u64::MAX,
         accepts,
         needs: |_, _| Needs { workspace_bytes: 0 },

@@ -217,10 +217,10 @@ DEVICE void widen(u32 codes, u32 factors, u32 (&to)[4]) {
     constexpr u32 SIGN_AND_MAGNITUDE = 0x81C081C0u;
     u32 upper = codes >> 8;
     // One product moves the sign to bit 15 and the magnitude to bit 6.
-    to[0] = times_bf16((codes & 0x000F000Fu) * 0x1040u & SIGN_AND_MAGNITUDE, factors);
-    to[1] = times_bf16((codes & 0x00F000F0u) * 0x0104u & SIGN_AND_MAGNITUDE, factors);
-    to[2] = times_bf16((upper & 0x000F000Fu) * 0x1040u & SIGN_AND_MAGNITUDE, factors);
-    to[3] = times_bf16((upper & 0x00F000F0u) * 0x0104u & SIGN_AND_MAGNITUDE, factors);
+    to[0] = product_of_bf16s((codes & 0x000F000Fu) * 0x1040u & SIGN_AND_MAGNITUDE, factors);
+    to[1] = product_of_bf16s((codes & 0x00F000F0u) * 0x0104u & SIGN_AND_MAGNITUDE, factors);
+    to[2] = product_of_bf16s((upper & 0x000F000Fu) * 0x1040u & SIGN_AND_MAGNITUDE, factors);
+    to[3] = product_of_bf16s((upper & 0x00F000F0u) * 0x0104u & SIGN_AND_MAGNITUDE, factors);
 }
 
 // 2^(scale - 127 + 63) twice.

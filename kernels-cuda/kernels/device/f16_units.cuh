@@ -9,6 +9,31 @@
 #include "hopper.cuh"
 #include "view.cuh"
 
+// Which row of eight a thread of a fragment has, so that their codes lie in banks of their own.
+DEVICE u32 fragment_row(u32 lane) { return lane / 4 % 4 * 2 + lane / 16; }
+
+// Where in a tile of 128-byte swizzled rows this thread of a gang finds its eight codes of a block: of its first row, and
+// of the one 8 below, 1024 bytes further.
+DEVICE u32 fragment_place(u32 block) {
+    u32 lane = threadIdx.x % 32, row = fragment_row(lane);
+    return (threadIdx.x % 128 / 32 * 16 + row) * 128 + ((block * 2 + lane % 4 / 2) ^ row) * 16 + lane % 2 * 8;
+}
+
+// Which blocks of which rows threads bring to shared memory: a warp four blocks of eight rows, a line of memory each. Those
+// that begin elsewhere take other lines at a time.
+template <u32 TOKENS> struct Spread {
+    static constexpr u32 EIGHTS = TOKENS / 8;
+    u32 fours, begin, all;
+
+    DEVICE Spread(u32 blocks, u32 begin) : fours((blocks + 3) / 4), begin(begin), all((blocks + 3) / 4 * 4 * TOKENS) {}
+    DEVICE u32 token(u32 at) const { return at / 32 % EIGHTS * 8 + at % 8; }
+    DEVICE u32 block(u32 at) const { return (at / 32 / EIGHTS + begin) % fours * 4 + at / 8 % 4; }
+    // Where the q-th 16 bytes of a block of 32 columns of 16 bits go.
+    DEVICE static u32 place(u32 token, u32 block, u32 q) {
+        return (block / 2 * TOKENS + token) * 128 + ((block % 2 * 4 + q) ^ token % 8) * 16;
+    }
+};
+
 // Of both products of a block the fragment of the weight: eight codes of this thread's row into half h of it.
 DEVICE void widen(u32 (&a)[2][4], u32 h, const Words<2> &codes) {
 #pragma unroll

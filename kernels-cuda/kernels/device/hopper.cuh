@@ -61,10 +61,16 @@ DEVICE void copy_16(void *to, const void *from, bool there) {
                  "r"(there ? 16 : 0)
                  : "memory");
 }
+// 16 bytes that matrix products or bulk copies are to read.
+DEVICE void store_16(void *to, const u32 (&words)[4]) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(to)), "r"(words[0]), "r"(words[1]),
+                 "r"(words[2]), "r"(words[3])
+                 : "memory");
+}
 DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until at most PENDING of this thread's groups are not done.
 template <int PENDING> DEVICE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
-// Between this thread's own writes to shared memory (`copy_16` among them) and their reading by matrix products and
+// Between this thread's own writes to shared memory (`copy_16` and `store_16`) and their reading by matrix products and
 // bulk copies.
 DEVICE void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
@@ -85,22 +91,23 @@ template <typename T> DEVICE T *peer_shared(T *place, u32 rank) {
     return (T *)peer;
 }
 
-// The two halves of the above: threads may do other things in between, all of them both.
-DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+// The two halves of a meeting that orders nothing but barriers' initialisations, which their own fence has shown:
+// threads may do other things in between, all of them both.
+DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-// Arrives at the same barrier of another block of the cluster, or of this one; what was done before is seen by those
-// who wait as peers.
+// Arrives at the same barrier of another block of the cluster, or of this one; what was read before is read.
 DEVICE void peer_arrive(u64 *barrier, u32 rank) {
-    asm volatile(
-        "{\n.reg .b32 peer;\nmapa.shared::cluster.u32 peer, %0, %1;\n"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer];\n}" ::"r"(shared_address(barrier)),
-        "r"(rank)
-        : "memory");
+    asm volatile("{\n.reg .b32 peer;\nmapa.shared::cluster.u32 peer, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [peer];\n}" ::"r"(shared_address(barrier)),
+                 "r"(rank)
+                 : "memory");
 }
-DEVICE void peers_wait(u64 *barrier, u32 parity) {
-    asm volatile("{\n.reg .pred done;\nAGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra AGAIN;\n}" ::"r"(shared_address(barrier)),
-                 "r"(parity)
+// 16 bytes to the same place of another block of the cluster, or of this one; tells its `barrier` the bytes.
+DEVICE void peer_store_16(void *place, const u32 (&words)[4], u64 *barrier, u32 rank) {
+    asm volatile("{\n.reg .b32 to, told;\nmapa.shared::cluster.u32 to, %0, %6;\nmapa.shared::cluster.u32 told, %1, %6;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [to], {%2, %3, %4, %5}, [told];\n}" ::
+                     "r"(shared_address(place)),
+                 "r"(shared_address(barrier)), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(rank)
                  : "memory");
 }
 
@@ -129,6 +136,12 @@ template <int REGISTERS> DEVICE void fewer_registers() {
 DEVICE void wait_for_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 DEVICE void let_next_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
+// The same number, which the compiler does not know any more: what follows from it is not kept from before a loop.
+DEVICE u32 forgotten(u32 x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 // The two codes of E4M3 in the lower half of a word as f16, the first in the lower half; NaN stays NaN.
 DEVICE u32 halves_of_e4m3(u32 codes) {
     u32 halves;
@@ -148,8 +161,8 @@ DEVICE float float_of_half(u32 half) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(number) : "h"((u16)half));
     return number;
 }
-// Two numbers of bf16 times two others.
-DEVICE u32 times_bf16(u32 a, u32 b) {
+// As above, of bf16.
+DEVICE u32 product_of_bf16s(u32 a, u32 b) {
     u32 product;
     asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
     return product;

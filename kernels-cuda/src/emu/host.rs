@@ -71,6 +71,11 @@ pub(super) fn leaving_out<T>(site: &str, f: impl FnOnce() -> T) -> T {
 pub(super) struct OnHost;
 
 impl Target for OnHost {
+    // Few, so that blocks walk over several tiles.
+    fn multiprocessors(&self) -> Result<u64> {
+        Ok(2)
+    }
+
     fn launch(&self, kernel: &str, shape: &Shape, arguments: &[Argument<'_>]) -> Result<()> {
         let refused = |meaning: String| Error::Driver { call: "emulator", code: 1, meaning };
         let name = CString::new(kernel).map_err(|e| refused(e.to_string()))?;

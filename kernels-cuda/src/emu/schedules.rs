@@ -65,20 +65,23 @@ fn codes(count: u64, seed: u64) -> Vec<u8> {
         .collect()
 }
 
-/// `gemm.mxfp8` on its narrow row, with scales from `first` on.
-fn narrow(tokens: u64, scale: impl Fn(u64) -> u8) -> Case<'static, Mxfp8Linear> {
-    // Two parts of 13 stages, the last in the slot that sums will take; a ragged last tile and a ragged last stage.
-    const LINEAR: Mxfp8Linear = Mxfp8Linear { n: 72, k: 3296 };
+/// `gemm.mxfp8` on its narrow row, with the scales of x and of the weight.
+fn narrow(
+    x_scale: impl Fn(u64) -> u8,
+    weight_scale: impl Fn(u64) -> u8,
+) -> Case<'static, Mxfp8Linear> {
+    // Four parts, one of them longer; four tiles, which take the ring's slots again; a ragged last tile and stage.
+    const LINEAR: Mxfp8Linear = Mxfp8Linear { n: 200, k: 1056 };
+    const TOKENS: u64 = 9;
     let (n, k) = (LINEAR.n, LINEAR.k);
-    let scales = |count| (0..count).map(&scale).collect();
     Case {
         descriptor: &LINEAR,
         row: "narrow",
-        extents: Extents::of(&[(Sym::Tokens, tokens)]),
+        extents: Extents::of(&[(Sym::Tokens, TOKENS)]),
         operands: vec![
-            (codes(tokens * k, 1), scales(tokens * k / 32), k),
-            (codes(n * k, 2), scales(n.div_ceil(32) * k / 32), k),
-            (vec![0; (tokens * n * 2) as usize], vec![], n),
+            (codes(TOKENS * k, 1), (0..TOKENS * k / 32).map(x_scale).collect(), k),
+            (codes(n * k, 2), (0..n.div_ceil(32) * k / 32).map(weight_scale).collect(), k),
+            (vec![0; (TOKENS * n * 2) as usize], vec![], n),
         ],
         output: 2,
     }
@@ -86,21 +89,29 @@ fn narrow(tokens: u64, scale: impl Fn(u64) -> u8) -> Case<'static, Mxfp8Linear> 
 
 #[test]
 fn the_narrow_linear_needs_each_of_its_waits() {
-    let near = narrow(9, |i| 120 + (i % 7) as u8);
-    // Products of these scales are beyond f32, which the kernel takes another way.
-    let far = narrow(9, |i| if i % 2 == 0 { 30 } else { 200 });
-    let whole = [near.run().unwrap(), far.run().unwrap()];
+    let tame = |i: u64| 120 + (i % 7) as u8;
+    let cases = [
+        narrow(tame, tame),
+        // Products of these scales are beyond f32, which the kernel takes another way.
+        narrow(|i| if i % 2 == 0 { 30 } else { 200 }, tame),
+        // So it does for all of a tile that has one, and for all tiles of a token's part that has one.
+        narrow(tame, |i| if i == 37 { 200 } else { tame(i) }),
+        narrow(|i| if i == 37 { 200 } else { tame(i) }, tame),
+    ];
+    let whole: Vec<_> = cases.iter().map(|case| case.run().unwrap()).collect();
     for _ in 0..SCHEDULES {
-        assert_eq!([near.run().unwrap(), far.run().unwrap()], whole);
+        for (case, whole) in cases.iter().zip(&whole) {
+            assert_eq!(&case.run().unwrap(), whole);
+        }
     }
-    let all = sites("mxfp8_narrow_sm90.cu");
-    assert!(all.len() >= 10, "{all:?}");
-    let missed: Vec<&String> = all
-        .iter()
-        .filter(|site| {
-            leaving_out(site, || !near.is_caught(&whole[0]) && !far.is_caught(&whole[1]))
-        })
-        .collect();
+    let files = ["mxfp8_narrow_sm90.cu", "narrow_tiles.cuh", "f16_blocks.cuh"];
+    let all: Vec<String> = files.iter().flat_map(|file| sites(file)).collect();
+    assert!(all.len() >= 12, "{all:?}");
+    let caught = |site: &str| {
+        let mut pairs = cases.iter().zip(&whole);
+        leaving_out(site, || pairs.any(|(case, whole)| case.is_caught(whole)))
+    };
+    let missed: Vec<&String> = all.iter().filter(|site| !caught(site)).collect();
     assert!(missed.is_empty(), "left out without a difference: {missed:?}");
 }
 

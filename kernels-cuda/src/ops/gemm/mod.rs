@@ -5,4 +5,5 @@ mod f32_linear;
 mod grouped_linear;
 mod mxfp4_linear;
 mod mxfp8_linear;
+mod narrow;
 mod tile;
