@@ -61,6 +61,9 @@ inline void __syncwarp(unsigned = ~0u) { emu::warp_barrier(); }
 template <typename T> T __shfl_down_sync(unsigned, T value, unsigned step) {
     return emu::shuffled(value, [](unsigned lane, unsigned step) { return lane + step; }, step);
 }
+template <typename T> T __shfl_up_sync(unsigned, T value, unsigned step) {
+    return emu::shuffled(value, [](unsigned lane, unsigned step) { return lane - step; }, step);
+}
 template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned step) {
     return emu::shuffled(value, [](unsigned lane, unsigned step) { return lane ^ step; }, step);
 }
@@ -71,8 +74,19 @@ inline unsigned __reduce_max_sync(unsigned lanes, unsigned value) {
     for (unsigned mask = 16; mask > 0; mask /= 2) value = std::max(value, __shfl_xor_sync(lanes, value, mask));
     return value;
 }
+inline unsigned __reduce_min_sync(unsigned lanes, unsigned value) { return ~__reduce_max_sync(lanes, ~value); }
+inline unsigned __reduce_add_sync(unsigned lanes, unsigned value) {
+    for (unsigned mask = 16; mask > 0; mask /= 2) value += __shfl_xor_sync(lanes, value, mask);
+    return value;
+}
+inline unsigned __reduce_or_sync(unsigned lanes, unsigned value) {
+    for (unsigned mask = 16; mask > 0; mask /= 2) value |= __shfl_xor_sync(lanes, value, mask);
+    return value;
+}
 inline unsigned __ballot_sync(unsigned, bool mine) { return emu::ballot(mine); }
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
+inline int __clz(int word) { return word == 0 ? 32 : __builtin_clz((unsigned)word); }
+inline int __ffs(int word) { return __builtin_ffs(word); }
 
 template <typename T> T atomicAdd(T *at, T value) {
     return emu::exchange(at, [=](T old) { return old + value; });

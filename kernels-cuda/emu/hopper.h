@@ -26,7 +26,7 @@ unsigned cluster_met();
 void some_barrier(unsigned barrier, unsigned threads);
 bool some_all(unsigned barrier, unsigned threads, bool mine);
 void *peer(void *place, unsigned rank);
-enum class Format { e4m3, bf16, f16 };
+enum class Format { e4m3, bf16, f16, s8 };
 void product(Format format, float *d, unsigned count, const std::uint32_t *registers, std::uint64_t a, std::uint64_t b,
              bool add);
 void products_wait(unsigned pending);
@@ -74,6 +74,9 @@ void mma_commit();
 void mma_wait_for(unsigned pending, const char *file, int line);
 template <int PENDING> void mma_wait(EMU_SITE) { mma_wait_for(PENDING, file, line); }
 template <int COUNT> void mma_hold(float (&)[COUNT]) {}
+template <int COUNT> void mma_hold(int (&)[COUNT]) {}
+inline void mma_hold(unsigned (&)[4]) {}
+unsigned bytes_by_nibbles(unsigned lower, unsigned upper, unsigned nibbles);
 
 #define EMU_PRODUCT(NAME, FORMAT, ADD)                                                                                \
     template <int COUNT> void NAME(float (&d)[COUNT], unsigned long long a, unsigned long long b) {                   \
@@ -89,3 +92,10 @@ EMU_PRODUCT(mma_bf16_add, bf16, true)
 EMU_PRODUCT(mma_f16, f16, false)
 EMU_PRODUCT(mma_f16_add, f16, true)
 #undef EMU_PRODUCT
+// Whole numbers lie in the places of floats.
+template <int COUNT> void mma_s8(int (&d)[COUNT], const unsigned (&a)[4], unsigned long long b) {
+    emu::product(emu::Format::s8, (float *)d, COUNT, a, 0, b, false);
+}
+template <int COUNT> void mma_s8_add(int (&d)[COUNT], const unsigned (&a)[4], unsigned long long b) {
+    emu::product(emu::Format::s8, (float *)d, COUNT, a, 0, b, true);
+}

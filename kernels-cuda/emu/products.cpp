@@ -1,7 +1,7 @@
 // Matrix products of warpgroups, with the bits of the hardware: of FP8, 32 products and the accumulator aligned to the
 // largest exponent and cut to 13 fraction bits, the sum cut to 13 (Khattak and Mikaitis 2026); of 16-bit formats, 16
 // products and the accumulator cut to 25 bits, the sum cut to f32 (fitted to an H200). Results of an H200 are kept in
-// `recorded`: subnormal factors, infinities and NaN among them.
+// `recorded`: subnormal factors, infinities and NaN among them. Whole numbers are added exactly, in the places of floats.
 #include "hopper.h"
 #include "machine.h"
 
@@ -38,11 +38,13 @@ constexpr FormatFacts facts(Format format) {
     switch (format) {
     case Format::e4m3: return {8, 3, 4, 7, 32, 13};
     case Format::bf16: return {16, 7, 8, 127, 16, 25};
+    case Format::s8: return {8, 0, 0, 0, 32, 0};
     default: return {16, 10, 5, 15, 16, 25};
     }
 }
 
 Factor factor(Format format, unsigned code) {
+    if (format == Format::s8) return {(std::int8_t)code, 0, true};
     FormatFacts f = facts(format);
     int mantissa = (int)(code & ((1u << f.fraction) - 1)), exponent = (int)(code >> f.fraction & ((1u << f.exponent) - 1));
     bool negative = code >> (f.bits - 1) & 1;
@@ -70,6 +72,11 @@ float result(Format format, std::int64_t sum, int exponent) {
 // One output: the factors of its row and column, and the accumulator.
 float output(Format format, const Factor *a, const Factor *b, float c) {
     FormatFacts f = facts(format);
+    if (format == Format::s8) {
+        std::int32_t sum = std::bit_cast<std::int32_t>(c);
+        for (int k = 0; k < f.depth; k++) sum += a[k].significand * b[k].significand;
+        return std::bit_cast<float>(sum);
+    }
     int largest = -10000;
     bool finite = std::isfinite(c);
     for (int k = 0; k < f.depth; k++) {
@@ -237,6 +244,15 @@ void products_wait(unsigned pending) {
 using namespace emu;
 
 // Every code of E4M3 is a number of f16.
+unsigned bytes_by_nibbles(unsigned lower, unsigned upper, unsigned nibbles) {
+    std::uint64_t all = (std::uint64_t)upper << 32 | lower;
+    unsigned bytes = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned nibble = nibbles >> 4 * i & 15, byte = (unsigned)(all >> 8 * (nibble & 7)) & 0xFF;
+        bytes |= (nibble & 8 ? (byte & 0x80 ? 0xFFu : 0) : byte) << 8 * i;
+    }
+    return bytes;
+}
 unsigned halves_of_e4m3(unsigned codes) {
     unsigned halves = 0;
     for (unsigned i = 0; i < 2; i++) {

@@ -99,31 +99,11 @@ const fn plain<D: Operator>(
     }
 }
 
-/// A kernel of Hopper for any number of rows of data, which never see each other; `bits` are those that its kind
-/// shares.
+/// A kernel of Hopper that adds in f32, for any number of rows of data, which never see each other; `bits` are those
+/// that its kind shares.
 pub(crate) const fn hopper<D: Operator>(
     name: &'static str,
     bits: &'static str,
-    image: &'static str,
-    run: Run<D>,
-    accepts: Accepts<D>,
-) -> Row<D, Launch<D>> {
-    tuned((name, bits, Accumulator::F32), image, run, accepts)
-}
-
-/// As [`hopper`], of a kernel on its FP8 units.
-pub(crate) const fn fp8_units<D: Operator>(
-    name: &'static str,
-    bits: &'static str,
-    image: &'static str,
-    run: Run<D>,
-    accepts: Accepts<D>,
-) -> Row<D, Launch<D>> {
-    tuned((name, bits, Accumulator::Fp8Hopper), image, run, accepts)
-}
-
-const fn tuned<D: Operator>(
-    (name, bits, accumulator): (&'static str, &'static str, Accumulator),
     image: &'static str,
     run: Run<D>,
     accepts: Accepts<D>,
@@ -134,24 +114,12 @@ const fn tuned<D: Operator>(
         rank: Rank::Tuned,
         numerics: Numerics::RowInvariant,
         bits,
-        accumulator,
+        accumulator: Accumulator::F32,
         tokens: 0..=u64::MAX,
         accepts,
         needs: |_, _| Needs { workspace_bytes: 0 },
         launch: Launch { image, run },
     }
-}
-
-/// A kernel for Hopper that adds in f32, for any number of rows of data, which never see each other; `bits` are
-/// those that its kind shares.
-pub(crate) const fn f32_units<D: Operator>(
-    name: &'static str,
-    bits: &'static str,
-    image: &'static str,
-    run: Run<D>,
-    accepts: Accepts<D>,
-) -> Row<D, Launch<D>> {
-    Row { accumulator: Accumulator::F32, ..fp8_units(name, bits, image, run, accepts) }
 }
 
 /// Takes every descriptor.

@@ -142,6 +142,14 @@ DEVICE u32 forgotten(u32 x) {
     return x;
 }
 
+
+// Four of eight bytes, those that the lower nibbles of `nibbles` name by three bits; where the fourth bit is set, all bits
+// are the sign of the byte.
+DEVICE u32 bytes_by_nibbles(u32 lower, u32 upper, u32 nibbles) {
+    u32 bytes;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(lower), "r"(upper), "r"(nibbles));
+    return bytes;
+}
 // The two codes of E4M3 in the lower half of a word as f16, the first in the lower half; NaN stays NaN.
 DEVICE u32 halves_of_e4m3(u32 codes) {
     u32 halves;
@@ -187,6 +195,15 @@ template <int PENDING> DEVICE void mma_wait() {
 template <int COUNT> DEVICE void mma_hold(float (&d)[COUNT]) {
 #pragma unroll
     for (int i = 0; i < COUNT; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
+template <int COUNT> DEVICE void mma_hold(i32 (&d)[COUNT]) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) asm volatile("" : "+r"(d[i])::"memory");
+}
+// Nor are operands in registers: they are there before the fence.
+DEVICE void mma_hold(u32 (&a)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) asm volatile("" : "+r"(a[i])::"memory");
 }
 
 #define D4 "%0,%1,%2,%3"
@@ -252,6 +269,24 @@ MMA_ALL(96, 48, "%48", "%49", "%50", "%51", "%52")
 MMA_ALL(128, 64, "%64", "%65", "%66", "%67", "%68")
 MMA_ALL(192, 96, "%96", "%97", "%98", "%99", "%100")
 MMA_ALL(256, 128, "%128", "%129", "%130", "%131", "%132")
+
+// Of 8-bit integers with signs, into whole numbers; `a` in registers.
+#define WHOLE_INOUT4(i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
+#define WHOLE_OUT4(i) "=r"(d[i]), "=r"(d[i + 1]), "=r"(d[i + 2]), "=r"(d[i + 3])
+#define MMA_S8(NAME, KIND, ADD, N, COUNT, P0, P1, P2, P3, P4)                                                         \
+    DEVICE void NAME(i32 (&d)[COUNT], const u32 (&a)[4], u64 b) {                                                     \
+        asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " ADD ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N        \
+                     "k32.s32.s8.s8 {" D##COUNT "}, {" P0 "," P1 "," P2 "," P3 "}, " P4 ", add;\n}"                   \
+                     : R##COUNT(KIND, 0)                                                                              \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                           \
+    }
+MMA_S8(mma_s8_add, WHOLE_INOUT, "1", 32, 16, "%16", "%17", "%18", "%19", "%20")
+MMA_S8(mma_s8, WHOLE_OUT, "0", 32, 16, "%16", "%17", "%18", "%19", "%20")
+MMA_S8(mma_s8_add, WHOLE_INOUT, "1", 64, 32, "%32", "%33", "%34", "%35", "%36")
+MMA_S8(mma_s8, WHOLE_OUT, "0", 64, 32, "%32", "%33", "%34", "%35", "%36")
+#undef WHOLE_INOUT4
+#undef WHOLE_OUT4
+#undef MMA_S8
 
 #undef D4
 #undef D8

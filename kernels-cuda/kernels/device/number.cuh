@@ -62,6 +62,15 @@ constexpr u32 NAN_BITS = 0x7FC00000u;
 DEVICE bool is_nan(float x) { return magnitude_of(x) > INFINITE; }
 DEVICE bool is_finite(float x) { return magnitude_of(x) < INFINITE; }
 
+// The larger of two; a NaN is passed over where the other is a number.
+DEVICE float larger(float x, float y) {
+#ifdef __CUDACC__
+    return fmaxf(x, y);
+#else
+    return is_nan(x) || y > x ? y : x;
+#endif
+}
+
 // A result: rounded once from f64, any NaN to the one quiet NaN.
 DEVICE float f32_result(double x) { return x == x ? (float)x : float_of(NAN_BITS); }
 

@@ -21,4 +21,6 @@ mod recorded;
 #[cfg(test)]
 mod schedules;
 #[cfg(test)]
+mod score_schedules;
+#[cfg(test)]
 mod tests;

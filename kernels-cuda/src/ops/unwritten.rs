@@ -14,6 +14,5 @@ macro_rules! unwritten {
 }
 
 unwritten! {
-    Select
     MlaExpanded MlaAbsorbed
 }

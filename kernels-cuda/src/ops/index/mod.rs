@@ -2,4 +2,5 @@
 
 mod candidates;
 mod scores;
+mod select;
 mod top_k;

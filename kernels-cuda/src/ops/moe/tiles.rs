@@ -4,7 +4,7 @@
 use super::experts;
 use crate::driver::{Argument, Argument::Map, Shape, TensorMap, Tile, ViewArgument};
 use crate::ops::prelude::*;
-use crate::rows::f32_units;
+use crate::rows::hopper;
 use std::ops::Range;
 use tandem_hal::{DeviceInfo, Experts, Extents, Needs, Operator};
 
@@ -90,7 +90,7 @@ pub(super) const fn grouped<D: Operator>(
     accepts: fn(&D, &DeviceInfo) -> std::result::Result<(), &'static str>,
     needs: fn(&D, &Extents) -> Needs,
 ) -> Row<D, Launch<D>> {
-    Row { needs, ..f32_units("grouped", bits, image, run, accepts) }
+    Row { needs, ..hopper("grouped", bits, image, run, accepts) }
 }
 
 /// What is too large for them.
