@@ -187,6 +187,11 @@ pub(crate) fn dot_lanes(width: u64) -> u64 {
     width.div_ceil(CHUNK).next_power_of_two().min(LANES)
 }
 
+/// Threads that norm a row of `width` elements together, a chunk each, as `norm_row` of the device headers has it.
+pub(crate) fn row_threads(width: u64) -> u32 {
+    width.div_ceil(CHUNK).next_multiple_of(LANES).min(1024) as u32
+}
+
 /// `count`, as a number of blocks.
 pub(crate) fn at_most(count: u64, limit: u64) -> u32 {
     u32::try_from(count.min(limit)).unwrap_or(u32::MAX)

@@ -30,3 +30,12 @@ DEVICE float f32_to_odd(double x) {
 DEVICE u16 bf16_result(double x) {
     return x == x ? bf16_from_f32(f32_to_odd(x)) : (u16)(NAN_BITS >> 16);
 }
+DEVICE u16 bf16_result(float x) {
+#ifdef __CUDACC__
+    u16 bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return x == x ? bits : (u16)(NAN_BITS >> 16);
+#else
+    return x == x ? bf16_from_f32(x) : (u16)(NAN_BITS >> 16);
+#endif
+}

@@ -55,6 +55,15 @@ template <typename T> DEVICE bool is_aligned(const Plain<T> &operand, u64 width)
     return width % CHUNK == 0 && ((u64)operand.view.codes | operand.view.stride * sizeof(T)) % 16 == 0;
 }
 
+// A plain operand of which that holds.
+template <typename T> struct Aligned {
+    View view;
+};
+
+template <typename T> DEVICE Chunk chunk(const Aligned<T> &operand, u64 row, u64 column, u64) {
+    return aligned_chunk(row_of<const T>(operand.view, row) + column);
+}
+
 template <typename T> DEVICE Chunk chunk(const Plain<T> &operand, u64 row, u64 column, u64 width) {
     const T *from = row_of<const T>(operand.view, row) + column;
     if (column + CHUNK <= width) return load_chunk(from);
@@ -62,6 +71,11 @@ template <typename T> DEVICE Chunk chunk(const Plain<T> &operand, u64 row, u64 c
 #pragma unroll
     for (int i = 0; i < CHUNK; i++) x.of[i] = column + i < width ? widened(from[i]) : 0.0f;
     return x;
+}
+
+// WHOLE says that it does. Loads without a choice do not wait for each other.
+template <bool WHOLE, typename T> DEVICE Chunk any_chunk(const View &view, u64 row, u64 column, u64 width) {
+    return WHOLE ? chunk(Aligned<T>{view}, row, column, width) : chunk(Plain<T>{view}, row, column, width);
 }
 
 DEVICE Chunk e4m3_chunk(Words<2> codes, float scale) {

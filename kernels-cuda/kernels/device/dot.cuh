@@ -61,3 +61,52 @@ DEVICE Dots<ROWS, COLUMNS> dots(const Left &left, const Right &right, u64 width)
     }
     return sums;
 }
+
+// The products of COUNT chunks of a lane, `step` columns apart, loaded together.
+template <int COUNT, int ROWS, int COLUMNS, typename Left, typename Right>
+DEVICE void add_chunks(const Left &left, const Right &right, u64 at, u64 step, float (&sums)[ROWS][COLUMNS]) {
+    Chunk x[COUNT][ROWS], w[COUNT][COLUMNS];
+#pragma unroll
+    for (int c = 0; c < COUNT; c++) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) w[c][j] = right(j, at + c * step);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) x[c][i] = left(i, at + c * step);
+    }
+#pragma unroll
+    for (int c = 0; c < COUNT; c++) {
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+            for (int j = 0; j < COLUMNS; j++) {
+#pragma unroll
+                for (int k = 0; k < CHUNK; k++) sums[i][j] = fmaf(x[c][i].of[k], w[c][j].of[k], sums[i][j]);
+            }
+        }
+    }
+}
+
+// As `dots`, but a lane adds in f32, unless that leaves its range on the way: then a sum that does not is still right.
+template <int ROWS, int COLUMNS, typename Left, typename Right>
+DEVICE Dots<ROWS, COLUMNS> narrow_dots(const Left &left, const Right &right, u64 width) {
+    float narrow[ROWS][COLUMNS] = {};
+    u32 lanes = dot_lanes(width);
+    u64 at = threadIdx.x % lanes * CHUNK, step = lanes * CHUNK;
+    if constexpr (ROWS * COLUMNS == 1) {
+        for (; at + 7 * step < width; at += 8 * step) add_chunks<8>(left, right, at, step, narrow);
+        if (at + 3 * step < width) add_chunks<4>(left, right, at, step, narrow), at += 4 * step;
+    }
+    for (; at + step < width; at += 2 * step) add_chunks<2>(left, right, at, step, narrow);
+    if (at < width) add_chunks<1>(left, right, at, step, narrow);
+    Dots<ROWS, COLUMNS> sums;
+    bool in_range = true;
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) {
+            in_range = in_range && is_finite(narrow[i][j]);
+            sums.of[i][j] = lanes_sum(narrow[i][j], lanes);
+        }
+    }
+    return __ballot_sync(ALL_LANES, !in_range) == 0 ? sums : dots<ROWS, COLUMNS>(left, right, width);
+}

@@ -30,7 +30,7 @@ DEVICE void linear_tiles(const LinearShape &d, const X &x, const Weight &weight,
             u64 row = output + j < d.n ? output + j : d.n - 1;
             return chunk(weight, group * d.n + row, column, d.k);
         };
-        auto sums = dots<TOKENS, OUTPUTS>(left, right, d.k);
+        auto sums = narrow_dots<TOKENS, OUTPUTS>(left, right, d.k);
         if (threadIdx.x % lanes != 0 || first + own >= tiles) continue;
 #pragma unroll
         for (int i = 0; i < TOKENS; i++) {

@@ -28,12 +28,6 @@ DEVICE double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 DEVICE u64 coefficients_of(const Mixer &mixer) { return (2 + mixer.count) * mixer.count; }
 
-// WHOLE says that chunks are aligned and lie within their rows.
-template <bool WHOLE, typename T> DEVICE Chunk any_chunk(const View &view, u64 row, u64 column, u64 width) {
-    if (WHOLE) return aligned_chunk(row_of<const T>(view, row) + column);
-    return chunk(Plain<T>{view}, row, column, width);
-}
-
 // A warp's share of the products of a band and of the squares, a lane's in turn in Sum.
 template <typename Sum> struct Band {
     Sum of[BAND], squares;

@@ -1,5 +1,6 @@
 // RMSNorm of a row by the threads of a block, a chunk of the row a thread. Rows of more chunks than that are asked for
-// twice instead of kept, so that rows of any width need no memory.
+// twice instead of kept, so that rows of any width need no memory. Squares are exact in f64; the order of their addition
+// depends on the row's length alone, as the host chooses the threads by that.
 #pragma once
 #include "chunk.cuh"
 #include "quantise.cuh"
@@ -10,29 +11,40 @@ DEVICE Words<4> normed_chunk(const Chunk &x, float rstd, const Chunk &weight) {
     Words<4> unit;
 #pragma unroll
     for (int i = 0; i < CHUNK; i += 2) {
-        u32 low = bf16_result((double)(weight.of[i] * (x.of[i] * rstd)));
-        unit.of[i / 2] = low | (u32)bf16_result((double)(weight.of[i + 1] * (x.of[i + 1] * rstd))) << 16;
+        u32 low = bf16_result(weight.of[i] * (x.of[i] * rstd));
+        unit.of[i / 2] = low | (u32)bf16_result(weight.of[i + 1] * (x.of[i + 1] * rstd)) << 16;
     }
     return unit;
 }
 
+// Threads of a block at most.
+constexpr int ROW_THREADS = 1024;
+
 // `value(column)` is a chunk of the row, zeros behind its end; `take(column, unit)` gets its norm, by all lanes of a warp
-// together where any of them has one, columns behind the end included. `scratch` as of block_sum.
-template <int THREADS, typename Value, typename Take>
+// together where any of them has one, columns behind the end included. `scratch` holds one f64 a warp. WHOLE as of
+// `any_chunk`, of the weight.
+template <bool WHOLE, typename Value, typename Take>
 DEVICE void norm_row(const Value &value, const View &weight, u64 width, float eps, double *scratch, const Take &take) {
     Chunk own = {}, scale = {};
     double squares = 0;
-    for (u64 column = threadIdx.x * CHUNK; column < width; column += THREADS * CHUNK) {
-        own = value(column), scale = chunk(Plain<u16>{weight}, 0, column, width);
+    u64 step = (u64)blockDim.x * CHUNK;
+    for (u64 column = threadIdx.x * CHUNK; column < width; column += step) {
+        own = value(column), scale = any_chunk<WHOLE, u16>(weight, 0, column, width);
 #pragma unroll
         for (int i = 0; i < CHUNK; i++) squares += (double)own.of[i] * (double)own.of[i];
     }
-    float rstd = rstd_of(block_sum<THREADS>(squares, scratch), width, eps);
-    for (u64 first = threadIdx.x / 32 * 32 * CHUNK; first < width; first += THREADS * CHUNK) {
-        u64 column = first + threadIdx.x % 32 * CHUNK;
-        if (width > THREADS * CHUNK && column < width) {
-            own = value(column), scale = chunk(Plain<u16>{weight}, 0, column, width);
-        }
+    // Lanes by halves, then warps by halves.
+    u32 lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    squares = lanes_sum(squares, 32);
+    if (warps > 1) {
+        if (lane == 0) scratch[threadIdx.x / 32] = squares;
+        __syncthreads();
+        squares = lanes_sum(lane < warps ? scratch[lane] : 0.0, 32);
+    }
+    float rstd = rstd_of(squares, width, eps);
+    for (u64 first = threadIdx.x / 32 * 32 * CHUNK; first < width; first += step) {
+        u64 column = first + lane * CHUNK;
+        if (width > step && column < width) own = value(column), scale = any_chunk<WHOLE, u16>(weight, 0, column, width);
         take(column, normed_chunk(own, rstd, scale));
     }
     // The next row's sum writes the scratch that slower threads may still read.

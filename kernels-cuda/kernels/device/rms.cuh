@@ -28,4 +28,4 @@ DEVICE float row_rstd(const Value &value, u64 width, float eps, double *scratch)
 }
 
 // One element of the normed row.
-DEVICE u16 normed(float x, float rstd, u16 weight) { return bf16_result((double)(bf16_to_f32(weight) * (x * rstd))); }
+DEVICE u16 normed(float x, float rstd, u16 weight) { return bf16_result(bf16_to_f32(weight) * (x * rstd)); }

@@ -38,7 +38,7 @@ KERNEL(engram_gate__portable, THREADS)(View kv, View q_weight, View k_weight, Vi
         others = block_sum<THREADS>(others, scratch[2]);
         float g = gate(terms * (rstd(own, width, eps) * rstd(others, width, eps) / sqrt((double)width)));
         for (u64 i = threadIdx.x; i < width; i += THREADS) {
-            h[i] = bf16_result((double)(bf16_to_f32(h[i]) + g * bf16_to_f32(added[i])));
+            h[i] = bf16_result(bf16_to_f32(h[i]) + g * bf16_to_f32(added[i]));
         }
         // The next stream's sums write the scratch that slower threads may still read.
         __syncthreads();

@@ -12,6 +12,6 @@ KERNEL(engram_lookup__portable, 256)(View row, View table, View y, u64 rows, u64
         if (named >= 0 && (u64)named < rows) x = chunk(Mxfp8<1>{table, head_dim / SCALED_COLUMNS}, named, at, head_dim);
         u16 *to = row_of<u16>(y, token) + column * head_dim + at;
 #pragma unroll
-        for (int i = 0; i < CHUNK; i++) to[i] = bf16_result((double)x.of[i]);
+        for (int i = 0; i < CHUNK; i++) to[i] = bf16_result(x.of[i]);
     }
 }

@@ -3,8 +3,12 @@
 
 template <typename X, typename Weight>
 DEVICE void f32_linear(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
-    linear({1, n, k, tokens}, Plain<X>{x}, Plain<Weight>{weight},
-           [=](u64 row, u64 output, double sum) { row_of<float>(y, row)[output] = f32_result(sum); });
+    auto store = [=](u64 row, u64 output, double sum) { row_of<float>(y, row)[output] = f32_result(sum); };
+    if (is_aligned(Plain<X>{x}, k) && is_aligned(Plain<Weight>{weight}, k)) {
+        linear({1, n, k, tokens}, Aligned<X>{x}, Aligned<Weight>{weight}, store);
+    } else {
+        linear({1, n, k, tokens}, Plain<X>{x}, Plain<Weight>{weight}, store);
+    }
 }
 
 KERNEL(gemm_f32__portable_bf16_bf16, LINEAR_THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {

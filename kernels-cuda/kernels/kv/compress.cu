@@ -47,6 +47,6 @@ KERNEL(kv_compress__portable, 256)(View open, View members, View y, Entry entry,
         auto [token, channel] = split(item, width);
         Group group = {entry, open, row_of<const i32>(members, token), ratio};
         float value = is_whole(group) ? pooled(group, channel, width) : 0.0f;
-        row_of<u16>(y, token)[channel] = bf16_result((double)value);
+        row_of<u16>(y, token)[channel] = bf16_result(value);
     }
 }

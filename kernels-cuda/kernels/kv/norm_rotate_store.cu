@@ -10,25 +10,16 @@ KERNEL(kv_norm_rotate_store__portable, THREADS)(View x, View weight, View positi
                                                 float eps, i32 group, u32 inverse, u64 tokens) {
     begin();
     __shared__ double scratch[THREADS / 32];
-    __shared__ u16 latent[THREADS];
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {
         const u16 *from = row_of<const u16>(x, token);
-        u8 *to = entry_at(entry, cache, row_of<const i32>(address, 0)[token]);
-        Latent row = {from, row_of<const u16>(weight, 0), entry.width, pairs, row_of<const i32>(position, 0)[token],
-                      group, inverse != 0};
-        Turn turn = turn_of(row, frequencies, threadIdx.x);
         auto source = [=](u64 i) { return bf16_to_f32(from[i]); };
         float rstd = row_rstd<THREADS>(source, entry.width, eps, scratch);
+        Latent row = {from,  row_of<const u16>(weight, 0),           entry.width, pairs,
+                      rstd,  row_of<const i32>(position, 0)[token], group,       inverse != 0};
+        u8 *to = entry_at(entry, cache, row_of<const i32>(address, 0)[token]);
         u32 blocks = to ? entry.width / entry.block : 0;
-        if (entry.width <= THREADS) {
-            if (threadIdx.x < entry.width) latent[threadIdx.x] = latent_at(row, rstd, turn, threadIdx.x);
-            __syncthreads();
-            auto value = [&](u64 i) { return bf16_to_f32(latent[i]); };
-            for (u64 at = threadIdx.x / 32; at < blocks; at += THREADS / 32) store_block(entry, value, at, to);
-        } else {
-            auto value = [&](u64 i) { return bf16_to_f32(latent_at(row, rstd, turn_of(row, frequencies, i), i)); };
-            for (u64 at = threadIdx.x / 32; at < blocks; at += THREADS / 32) store_block(entry, value, at, to);
-        }
+        auto value = [&](u64 i) { return bf16_to_f32(latent_at(row, frequencies, i)); };
+        for (u64 at = threadIdx.x / 32; at < blocks; at += THREADS / 32) store_block(entry, value, at, to);
         __syncthreads();
     }
 }

@@ -8,6 +8,6 @@ KERNEL(mhc_collapse__portable, 256)(View streams, View pre, View y, u64 count, u
         auto [token, column] = split(item, width);
         const float *mix = row_of<const float>(pre, token);
         float sum = collapsed(streams, count, token, column, [=](u64 s) { return mix[s]; });
-        row_of<u16>(y, token)[column] = bf16_result((double)sum);
+        row_of<u16>(y, token)[column] = bf16_result(sum);
     }
 }

@@ -12,6 +12,6 @@ KERNEL(mhc_expand__portable, 256)(View x, View residual, View post, View comb, V
         auto weight = [=](u64 j) { return row_of<const float>(comb, token * count + j)[k]; };
         float sum = collapsed(residual, count, token, column, weight);
         float own = row_of<const float>(post, token)[k] * bf16_to_f32(row_of<const u16>(x, token)[column]);
-        row_of<u16>(y, row)[column] = bf16_result((double)(own + sum));
+        row_of<u16>(y, row)[column] = bf16_result(own + sum);
     }
 }

@@ -1,14 +1,21 @@
 // norm.rms: y = w (x / sqrt(mean(x^2) + eps)). One block a row.
 #include "../device/normed_row.cuh"
 
-constexpr int THREADS = 256;
+template <bool WHOLE> DEVICE void norm_one(View x, View weight, View y, u64 width, float eps, double *scratch, u64 token) {
+    auto value = [&](u64 column) { return any_chunk<WHOLE, u16>(x, token, column, width); };
+    auto take = [&](u64 column, Words<4> unit) { store_chunk(row_of<u16>(y, token), column, width, unit); };
+    norm_row<WHOLE>(value, weight, width, eps, scratch, take);
+}
 
-KERNEL(norm_rms__portable, THREADS)(View x, View weight, View y, u64 width, float eps, u64 tokens) {
+KERNEL(norm_rms__portable, ROW_THREADS)(View x, View weight, View y, u64 width, float eps, u64 tokens) {
     begin();
-    __shared__ double scratch[THREADS / 32];
+    __shared__ double scratch[ROW_THREADS / 32];
+    bool whole = is_aligned(Plain<u16>{x}, width) && is_aligned(Plain<u16>{weight}, width);
     for (u64 token = blockIdx.x; token < tokens; token += gridDim.x) {
-        auto value = [&](u64 column) { return chunk(Plain<u16>{x}, token, column, width); };
-        auto take = [&](u64 column, Words<4> unit) { store_chunk(row_of<u16>(y, token), column, width, unit); };
-        norm_row<THREADS>(value, weight, width, eps, scratch, take);
+        if (whole) {
+            norm_one<true>(x, weight, y, width, eps, scratch, token);
+        } else {
+            norm_one<false>(x, weight, y, width, eps, scratch, token);
+        }
     }
 }

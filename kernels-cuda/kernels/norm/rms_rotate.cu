@@ -12,12 +12,10 @@ KERNEL(norm_rms_rotate__portable, THREADS)(View x, View weight, View position, V
         const u16 *from = row_of<const u16>(x, token);
         auto value = [=](u64 i) { return bf16_to_f32(from[i]); };
         float rstd = row_rstd<THREADS>(value, width, eps, scratch);
-        Latent row = {from, row_of<const u16>(weight, 0), width, pairs, row_of<const i32>(position, 0)[token], group,
-                      inverse != 0};
+        Latent row = {from,  row_of<const u16>(weight, 0),           width, pairs,
+                      rstd,  row_of<const i32>(position, 0)[token], group, inverse != 0};
         u16 *to = row_of<u16>(y, token);
-        for (u64 i = threadIdx.x; i < width; i += THREADS) {
-            to[i] = latent_at(row, rstd, turn_of(row, frequencies, i), i);
-        }
+        for (u64 i = threadIdx.x; i < width; i += THREADS) to[i] = latent_at(row, frequencies, i);
         __syncthreads();
     }
 }

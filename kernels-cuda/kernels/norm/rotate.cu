@@ -13,7 +13,7 @@ KERNEL(norm_rotate__portable, 256)(View x, View position, const __grid_constant_
         Turn turn = turn_at(at, group, frequencies.of[pair], inverse);
         u16 *to = row_of<u16>(x, row) + head_dim - 2 * (pairs - pair);
         float even = bf16_to_f32(to[0]), odd = bf16_to_f32(to[1]);
-        to[0] = bf16_result((double)turned_even(even, odd, turn));
-        to[1] = bf16_result((double)turned_odd(even, odd, turn));
+        to[0] = bf16_result(turned_even(even, odd, turn));
+        to[1] = bf16_result(turned_odd(even, odd, turn));
     }
 }

@@ -3,8 +3,8 @@
 use crate::ops::prelude::*;
 use tandem_hal::MhcCollapseNorm;
 
-/// Threads of a block, as the kernel's source has it.
-const THREADS: u32 = 256;
+/// Threads of a block at most, as the kernel's source has it.
+const THREADS: u32 = 640;
 
 impl Rows for MhcCollapseNorm {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
@@ -18,5 +18,6 @@ fn run(d: &MhcCollapseNorm, io: &Arguments<MhcCollapseNorm>, on: &Launcher<'_>) 
     let sizes = [U64(d.streams), U64(d.width), F32(d.eps.value()), U64(tokens)];
     let [count, width, eps, rows] = sizes;
     let arguments = [streams, pre, weight, y, y8, count, width, eps, rows];
-    on.rows("mhc_collapse_norm__portable", tokens, THREADS, &arguments)
+    let threads = row_threads(d.width).min(THREADS);
+    on.rows("mhc_collapse_norm__portable", tokens, threads, &arguments)
 }

@@ -3,9 +3,6 @@
 use crate::ops::prelude::*;
 use tandem_hal::RmsNorm;
 
-/// Threads of a block, as the kernel's source has it.
-const THREADS: u32 = 256;
-
 impl Rows for RmsNorm {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
         const { &[portable::<Self>("norm/rms", run, any)] }
@@ -15,5 +12,5 @@ impl Rows for RmsNorm {
 fn run(d: &RmsNorm, io: &Arguments<RmsNorm>, on: &Launcher<'_>) -> Result<()> {
     let (tokens, [x, weight, y]) = (on.at(Sym::Tokens), [io.x, io.weight, io.y].map(View));
     let arguments = [x, weight, y, U64(d.width), F32(d.eps.value()), U64(tokens)];
-    on.rows("norm_rms__portable", tokens, THREADS, &arguments)
+    on.rows("norm_rms__portable", tokens, row_threads(d.width), &arguments)
 }

@@ -3,9 +3,6 @@
 use crate::ops::prelude::*;
 use tandem_hal::RmsNormCast;
 
-/// Threads of a block, as the kernel's source has it.
-const THREADS: u32 = 256;
-
 impl Rows for RmsNormCast {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
         const { &[fused::<Self>("norm/rms_cast", run, any)] }
@@ -15,5 +12,5 @@ impl Rows for RmsNormCast {
 fn run(d: &RmsNormCast, io: &Arguments<RmsNormCast>, on: &Launcher<'_>) -> Result<()> {
     let (tokens, [x, weight, y]) = (on.at(Sym::Tokens), [io.x, io.weight, io.y].map(View));
     let arguments = [x, weight, y, U64(d.width), F32(d.eps.value()), U64(tokens)];
-    on.rows("norm_rms_cast__portable", tokens, THREADS, &arguments)
+    on.rows("norm_rms_cast__portable", tokens, row_threads(d.width), &arguments)
 }
