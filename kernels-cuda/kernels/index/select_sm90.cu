@@ -118,7 +118,7 @@ DEVICE void score_own(const Scored &of, const u8 *keys, u32 count, Room &room) {
     }
 }
 
-KERNEL(index_select__listed, BEST_THREADS, 64)(View q, View weight, View keys, View sequence, View pages, View visible,
+KERNEL(index_select__listed, BEST_THREADS, fitting, 2)(View q, View weight, View keys, View sequence, View pages, View visible,
                                            View listed, View y, const __grid_constant__ Entry entry, u64 sequences,
                                            u64 table_pages, u32 heads, float scale, u32 k, u32 count, u32 size,
                                            u32 entries, u32 blocks) {

@@ -159,7 +159,7 @@ DEVICE void choose_short(const float *from, u32 seen, u32 k, i32 *to, BestRoom &
 }
 
 // `groups` is for how many groups of a block there is memory.
-KERNEL(index_top_k__cluster, BEST_THREADS, 40)(View scores, View visible, View y, u32 k, u32 entries, u32 blocks,
+KERNEL(index_top_k__cluster, BEST_THREADS, fitting, 3)(View scores, View visible, View y, u32 k, u32 entries, u32 blocks,
                                               u32 groups) {
     DYNAMIC_SHARED(shared);
     BestRoom &room = *(BestRoom *)shared;
