@@ -113,14 +113,6 @@ impl Launcher<'_> {
         self.target.tensor_map(address, tile)
     }
 
-    /// As [`Target::multiprocessors`].
-    ///
-    /// # Errors
-    /// As there.
-    pub(crate) fn multiprocessors(&self) -> Result<u64> {
-        self.target.multiprocessors()
-    }
-
     /// Launch a kernel of the row's image; nothing for an empty grid.
     ///
     /// # Errors

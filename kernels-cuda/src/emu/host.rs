@@ -124,11 +124,6 @@ impl Target for OnHost {
         }
     }
 
-    /// Few, so that blocks that stay have several things to do.
-    fn multiprocessors(&self) -> Result<u64> {
-        Ok(3)
-    }
-
     fn tensor_map(&self, address: u64, tile: &Tile) -> Result<TensorMap> {
         Ok(TensorMap::emulated(address, tile))
     }

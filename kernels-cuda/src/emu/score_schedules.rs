@@ -29,6 +29,11 @@ fn bytes(count: u64, seed: u64) -> Vec<u8> {
     (0..count).map(next).collect()
 }
 
+/// The address of data.
+fn at<T>(data: &[T]) -> u64 {
+    data.as_ptr().expose_provenance() as u64
+}
+
 /// Rows of one sequence against its keys.
 struct Case {
     rows: u64,
@@ -63,9 +68,6 @@ impl Case {
         let (sequence, visible) =
             (vec![0u32; self.rows as usize], vec![ENTRIES as u32 - 70; self.rows as usize]);
         let first = self.keys.as_ptr().align_offset(16);
-        fn at<T>(data: &[T]) -> u64 {
-            data.as_ptr().expose_provenance() as u64
-        }
         let view = |codes, scales, stride| Argument::View(ViewArgument { codes, scales, stride });
         let entry = EntryArgument {
             form: 0,
