@@ -14,7 +14,7 @@ struct Bf16Rows {
         for (u32 c = 0; c < 4; c++) {
             u32 column = (first_block + block) * 32 + c * 8;
             to[c] = {};
-            if (block < own && token < count && column < columns) to[c] = *(const Words<4> *)(x + token * pitch + column);
+            if (block < own && token < count && column < columns) to[c] = load_words<4>(x + token * pitch + column);
         }
     }
 };

@@ -86,7 +86,8 @@ DEVICE void add_chunks(const Left &left, const Right &right, u64 at, u64 step, f
     }
 }
 
-// As `dots`, but a lane adds in f32, unless that leaves its range on the way: then a sum that does not is still right.
+// As `dots`, but a lane adds in f32; a sum of which a lane leaves the range of f32 on the way is made as there, whatever
+// the others do.
 template <int ROWS, int COLUMNS, typename Left, typename Right>
 DEVICE Dots<ROWS, COLUMNS> narrow_dots(const Left &left, const Right &right, u64 width) {
     float narrow[ROWS][COLUMNS] = {};
@@ -108,5 +109,15 @@ DEVICE Dots<ROWS, COLUMNS> narrow_dots(const Left &left, const Right &right, u64
             sums.of[i][j] = lanes_sum(narrow[i][j], lanes);
         }
     }
-    return __ballot_sync(ALL_LANES, !in_range) == 0 ? sums : dots<ROWS, COLUMNS>(left, right, width);
+    if (__ballot_sync(ALL_LANES, !in_range) == 0) return sums;
+    Dots<ROWS, COLUMNS> wide = dots<ROWS, COLUMNS>(left, right, width);
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) {
+            double beyond = lanes_sum(is_finite(narrow[i][j]) ? 0 : 1, lanes);
+            if (beyond != 0) sums.of[i][j] = wide.of[i][j];
+        }
+    }
+    return sums;
 }
