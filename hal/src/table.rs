@@ -62,6 +62,9 @@ pub struct Row<D: Operator, L: 'static> {
     pub tokens: RangeInclusive<u64>,
     /// Whether it takes the descriptor; never sees a token count.
     pub accepts: fn(&D, &DeviceInfo) -> std::result::Result<(), &'static str>,
+    /// Whether it is worth its launches for the descriptor: a tuned row that is not is taken by name
+    /// only.
+    pub suits: fn(&D) -> bool,
     /// What it needs for the largest launch.
     pub needs: fn(&D, &Extents) -> Needs,
     /// How it is launched.
@@ -143,6 +146,9 @@ impl<D: Operator, L> Judge<'_, D, L> {
         }
         if row.rank == Rank::Tuned {
             (self.proven)(row)?;
+        }
+        if !(row.suits)(d) {
+            return Err("plain kernels are faster at this size, so it is taken by name only".into());
         }
         if row.accumulator != Accumulator::F32 {
             return Err("adds products in less than f32, so it is taken by name only".into());

@@ -26,6 +26,7 @@ fn row(
         accumulator: Accumulator::F32,
         tokens,
         accepts: |_, _| Ok(()),
+        suits: |_| true,
         needs: |d, at| Needs { workspace_bytes: d.n * at.at(Sym::Tokens) },
         launch: |_| {},
     }
@@ -141,6 +142,17 @@ fn a_row_that_adds_in_less_than_f32_is_taken_by_name_only() {
     assert!(refused.contains("less than f32"), "{refused}");
 }
 
+#[test]
+fn a_tuned_row_is_passed_over_where_it_does_not_suit() {
+    let small = |d: &Mxfp8Linear| d.n > 32;
+    let wide = Row { suits: small, ..row("wide", "k32", Rank::Tuned, 0..=u64::MAX) };
+    let plain = row("portable", "seq", Rank::Portable, 0..=u64::MAX);
+    let rows: &'static [_] = Box::leak(Box::new([wide, plain]));
+    let name = |forced| choose(rows, 1, forced, &all).map(|ladder| ladder.rows[0].name);
+    assert_eq!(name(None).ok(), Some("portable"));
+    assert_eq!(name(Some("wide")).ok(), Some("wide"), "but for those who name it");
+}
+
 const FUSED: RmsNormCast = RmsNormCast { width: 64, eps: Real::new(1e-20) };
 
 #[test]
@@ -155,6 +167,7 @@ fn a_fused_row_is_row_invariant_where_its_bits_are_those_of_the_steps() {
         accumulator: Accumulator::F32,
         tokens: 0..=u64::MAX,
         accepts: |_, _| Ok(()),
+        suits: |_| true,
         needs: |_, _| Needs::default(),
         launch: |_| {},
     };

@@ -94,6 +94,7 @@ const fn plain<D: Operator>(
         accumulator: Accumulator::F32,
         tokens: 0..=u64::MAX,
         accepts,
+        suits: |_| true,
         needs,
         launch: Launch { image, run },
     }
@@ -117,6 +118,7 @@ pub(crate) const fn hopper<D: Operator>(
         accumulator: Accumulator::F32,
         tokens: 0..=u64::MAX,
         accepts,
+        suits: |_| true,
         needs: |_, _| Needs { workspace_bytes: 0 },
         launch: Launch { image, run },
     }

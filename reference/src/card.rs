@@ -113,6 +113,7 @@ pub const fn scalar_row<D: Card>() -> Row<D, Compute<D>> {
         accumulator: Accumulator::F32,
         tokens: 0..=u64::MAX,
         accepts: |_, _| Ok(()),
+        suits: |_| true,
         needs: |_, _| Needs { workspace_bytes: 0 },
         launch: D::compute,
     }

@@ -11,6 +11,7 @@ impl Rows for Down {
             tiles::STAGES,
             run_grouped,
             |d, _| tiles::accepts(&d.experts),
+            |d| tiles::suits(&d.experts),
             |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
         );
         const { &[portable::<Self>("moe/down", run, any), GROUPED] }

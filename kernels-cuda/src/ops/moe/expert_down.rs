@@ -12,6 +12,7 @@ impl Rows for ExpertDown {
             tiles::DOWN_STAGES,
             run_grouped,
             |d, _| tiles::accepts(&d.experts),
+            |d| tiles::suits(&d.experts),
             |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
         );
         const { &[fused::<Self>("moe/expert_down", run, any), GROUPED] }

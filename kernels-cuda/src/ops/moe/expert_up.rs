@@ -11,6 +11,7 @@ impl Rows for ExpertUp {
             tiles::UP_STAGES,
             run_grouped,
             |d, _| tiles::accepts(&d.experts),
+            |d| tiles::suits(&d.experts),
             |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
         );
         const { &[fused::<Self>("moe/expert_up", run, any), GROUPED] }

@@ -11,6 +11,7 @@ impl Rows for GateUp {
             tiles::STAGES,
             run_grouped,
             |d, _| tiles::accepts(&d.experts),
+            |d| tiles::suits(&d.experts),
             |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
         );
         const { &[portable::<Self>("moe/gate_up", run, any), GROUPED] }
