@@ -82,8 +82,11 @@ fn plain() -> (Vec<u32>, Live) {
     let id = engine.add(request).unwrap();
     while (text.len() as u64) < TEXT {
         for event in engine.step().unwrap() {
-            let What::Token { id, .. } = event.what else { panic!("it goes on") };
-            text.push(id);
+            match event.what {
+                What::Started { .. } => {}
+                What::Token { id, .. } => text.push(id),
+                What::Finished { .. } => panic!("it goes on"),
+            }
         }
         let snapshot = engine.pages(id).unwrap().snapshot();
         bytes.extend(engine.model().caches().live(&snapshot));
