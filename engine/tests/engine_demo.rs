@@ -4,13 +4,10 @@ mod engine_support;
 mod model_support;
 
 use engine_support::answers;
+use model_support::watched::Watched;
 use model_support::{DEMO, demo};
 use std::sync::Arc;
-use tandem_engine::Result;
-use tandem_engine::exec::{
-    DraftLists, Drafter, Engine, EngineOptions, Forward, Geometry, Request, Runner, Sample,
-    Sampled, StepLists,
-};
+use tandem_engine::exec::{Engine, EngineOptions, Request, Runner};
 use tandem_engine::model::v41::Resident;
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::text::Tokenizer;
@@ -134,26 +131,6 @@ fn c076_greedy_text_alone_and_among_45_others() {
     }
 }
 
-/// Keeps the blocks that are drafted.
-struct Watched {
-    runner: Runner<Resident>,
-    blocks: Vec<Vec<u32>>,
-}
-
-impl Forward for Watched {
-    fn geometry(&self) -> &Geometry {
-        self.runner.geometry()
-    }
-    fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
-        self.runner.step(lists, samples)
-    }
-    fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
-        let blocks = self.runner.draft(lists, drafters)?;
-        self.blocks.extend(blocks.clone());
-        Ok(blocks)
-    }
-}
-
 /// Features run free here, so a place counts as long as its two best logits, and those of all
 /// places before it, are this far apart.
 const CLEAR: f32 = 0.4;
@@ -177,7 +154,7 @@ fn the_first_block_is_the_golden_one() {
         };
         assert_eq!((0..5).take_while(|place| margin(*place) > CLEAR).count(), clear);
         let (runner, options) = runner(2, 5, 64);
-        let mut engine = Engine::new(Watched { runner, blocks: Vec::new() }, options).unwrap();
+        let mut engine = Engine::new(Watched::new(runner), options).unwrap();
         let request = Request { prompt, max_tokens: Some(3), drafts: true, ..Request::default() };
         let answer = answers(&mut engine, vec![request]).remove(0);
         assert_eq!(answer.tokens[0], greedy[0], "{name}");

@@ -6,36 +6,12 @@ mod model_support;
 
 use engine_support::{Answer, answers, prompt};
 use model_support::demo;
+use model_support::watched::Watched;
 use std::sync::Arc;
-use tandem_engine::Result;
-use tandem_engine::exec::{
-    DraftLists, Drafter, Engine, EngineOptions, Forward, Geometry, Request, Runner, Sample,
-    Sampled, StepLists,
-};
-use tandem_engine::model::v41::Resident;
+use tandem_engine::exec::{Engine, EngineOptions, Request, Runner};
 use tandem_engine::sample::SamplingParameters;
 use tandem_hal::{Device, Rule};
 use tandem_reference::RefDevice;
-
-/// Keeps the blocks that are drafted.
-struct Watched {
-    runner: Runner<Resident>,
-    blocks: Vec<Vec<u32>>,
-}
-
-impl Forward for Watched {
-    fn geometry(&self) -> &Geometry {
-        self.runner.geometry()
-    }
-    fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
-        self.runner.step(lists, samples)
-    }
-    fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
-        let blocks = self.runner.draft(lists, drafters)?;
-        self.blocks.extend(blocks.clone());
-        Ok(blocks)
-    }
-}
 
 fn engine(resume_points: u64) -> Engine<Watched> {
     let device: Arc<dyn Device> = Arc::new(RefDevice::new());
@@ -51,7 +27,7 @@ fn engine(resume_points: u64) -> Engine<Watched> {
     let resident = demo::resident(device.as_ref(), true, &options);
     let mut runner = Runner::new(&device, resident, &options, Rule::Block).unwrap();
     runner.capture(&options).unwrap();
-    Engine::new(Watched { runner, blocks: vec![] }, options).unwrap()
+    Engine::new(Watched::new(runner), options).unwrap()
 }
 
 /// An answer and the blocks that were drafted for it.

@@ -4,6 +4,7 @@
 pub mod demo;
 pub mod guarded;
 pub mod live;
+pub mod watched;
 pub mod witness;
 
 use std::fs;
