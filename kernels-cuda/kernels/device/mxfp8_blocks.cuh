@@ -9,10 +9,6 @@ constexpr u32 STAGE_COLUMNS = 128, STAGE_BLOCKS = 4;
 
 // Scales whose product with any other such is a normal number of f32.
 DEVICE bool is_tame(u32 scale) { return scale == 0xFF || (scale >= 64 && scale <= 190); }
-// The product of two of them.
-DEVICE float tame_product(u32 a, u32 b) {
-    return a == 0xFF || b == 0xFF ? float_of(NAN_BITS) : float_of((a + b - 127) << 23);
-}
 
 // acc + part 2^(a + b - 254), in two steps where the product of the scales is beyond f32. Both ways give the same bits
 // where the first will do.
