@@ -50,7 +50,8 @@ pub trait Stream: Any + Send {
     /// When the graph belongs to another backend, or the device is lost.
     fn replay(&self, graph: &dyn Graph) -> Result<()>;
 
-    /// Later work here runs after what `other` holds now. Inside a capture it forks or joins.
+    /// Later work here runs after what `other` holds now. Inside a capture it forks or joins; what joined stays
+    /// part of the capture, and new work there, or another wait, makes it a fork again.
     ///
     /// # Errors
     /// When `other` belongs to another backend, or a capturing stream would wait on one that is

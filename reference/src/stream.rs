@@ -38,6 +38,8 @@ struct Part {
     tape: Weak<SharedTape>,
     /// Whether the capture began here.
     origin: bool,
+    /// Whether it forked and holds work that the origin does not wait for yet.
+    open: bool,
 }
 
 /// A queue.
@@ -112,10 +114,20 @@ impl RefStream {
         match self.tape() {
             Some(tape) => {
                 self.device.alive()?;
+                self.reopen(&tape);
                 lock(&tape).nodes.push(node);
                 Ok(())
             }
             None => self.device.run(&node),
+        }
+    }
+
+    /// New work on a stream that had joined makes it a fork again.
+    fn reopen(&self, tape: &SharedTape) {
+        let mut part = lock(&self.part);
+        if !part.origin && !part.open {
+            part.open = true;
+            lock(tape).forks += 1;
         }
     }
 
@@ -165,7 +177,7 @@ impl Stream for RefStream {
     fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Graph>> {
         self.eager("capture")?;
         let tape = Arc::new(Mutex::new(Tape::default()));
-        *lock(&self.part) = Part { tape: Arc::downgrade(&tape), origin: true };
+        *lock(&self.part) = Part { tape: Arc::downgrade(&tape), origin: true, open: false };
         let result = body();
         // Forked streams hold weak links: whatever happened, they are free again when this ends.
         let finished = std::mem::take(&mut *lock(&tape));
@@ -196,15 +208,16 @@ impl Stream for RefStream {
             (None, None) => Ok(()),
             (None, Some(theirs)) => {
                 lock(&theirs).forks += 1;
-                *lock(&self.part) = Part { tape: Arc::downgrade(&theirs), origin: false };
+                let tape = Arc::downgrade(&theirs);
+                *lock(&self.part) = Part { tape, origin: false, open: true };
                 Ok(())
             }
             (Some(ours), Some(theirs)) if Arc::ptr_eq(&ours, &theirs) => {
-                let mut part = lock(&other.part);
-                // A fork may wait for its origin again; only what forked can join.
-                if !part.origin {
+                self.reopen(&ours);
+                let mut joined = lock(&other.part);
+                if joined.open {
+                    joined.open = false;
                     lock(&ours).forks -= 1;
-                    *part = Part::default();
                 }
                 Ok(())
             }

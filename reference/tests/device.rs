@@ -127,9 +127,16 @@ fn forks_join_or_the_capture_fails_and_frees_them() {
         lane.run(&plan, b.io())?;
         // A fork may wait for its origin again.
         lane.fork()?.run(&plan, b.io())?;
+        lane.join()?;
         lane.join()
     });
     assert_eq!(joined.expect("joined").nodes(), 3);
+    let reopened = b.stream.capture(&mut || {
+        let beside = lane.fork()?;
+        lane.join()?;
+        beside.run(&plan, b.io())
+    });
+    assert!(matches!(reopened.err(), Some(Error::NotWhileCapturing { .. })));
     let alone = Lane { side: None, ..lane };
     let one = b.stream.capture(&mut || alone.fork()?.run(&plan, b.io()).and(alone.join()));
     assert_eq!(one.expect("nothing forked").nodes(), 1);
