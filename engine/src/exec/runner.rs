@@ -123,6 +123,8 @@ impl<N: Network> Forward for Runner<N> {
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
         let on = self.stream.as_ref();
         let batch = self.buffer.upload(lists, on)?;
+        let rows = batch.upper.as_ref().map_or(&batch, |upper| &upper.rows);
+        let staged = self.sampler.stage(samples, rows.outputs, on)?;
         let captured = lists.shape().and_then(|shape| self.captured_steps.get(&shape));
         let logits = match captured {
             Some(captured) => {
@@ -131,7 +133,7 @@ impl<N: Network> Forward for Runner<N> {
             }
             None => self.network.forward(&batch, on)?,
         };
-        self.sampler.sample(&logits, samples, self.drafts.laws(), on)
+        self.sampler.sample(&logits, samples, (&staged, self.drafts.laws()), on)
     }
 
     fn picture(&mut self, input: &PictureInput, first_row: u64) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The operators between logits and tokens.
 
-use super::filter_lists::FilterLists;
+use super::filter_lists::{FilterLists, FilterViews};
 use super::log_prober::LogProber;
 use super::penaliser::Penaliser;
 use super::{Purpose, read};
@@ -28,6 +28,12 @@ pub(crate) struct Sampler {
     /// `[outputs]` i32.
     token: View,
     workspace: View,
+}
+
+/// Where the laws of a step's outputs lie, and the numbers that they are drawn with.
+pub(crate) struct StagedLaws {
+    filters: FilterViews,
+    uniform: View,
 }
 
 impl Sampler {
@@ -76,13 +82,38 @@ impl Sampler {
         })
     }
 
-    /// Picks the tokens of `samples`, whose rows of `logits` `[outputs, vocab]` lie in order.
-    /// Penalties and biases change `logits` in place.
+    /// Uploads what tells the laws of `samples` and draws from them, before there are logits: between
+    /// their kernels and those here a copy would be waited for twice.
+    pub(crate) fn stage(
+        &mut self,
+        samples: &[Sample<'_>],
+        outputs: u64,
+        on: &dyn Stream,
+    ) -> Result<StagedLaws> {
+        let (mut lists, mut uniform) = (FilterLists::default(), Vec::new());
+        for sample in samples {
+            let rows = if sample.drafts.is_empty() { 1 } else { self.block + 1 };
+            for row in 0..rows {
+                lists.push(sample.parameters, self.vocab);
+                uniform.push(sample.draws.uniform(sample.position + row, Purpose::Token));
+            }
+        }
+        lists.pad(outputs);
+        uniform.resize(outputs as usize, 0.5);
+        self.staging.clear();
+        let filters = lists.stage(&mut self.staging)?;
+        let uniform = self.staging.f32(&uniform, &[outputs])?;
+        self.staging.flush(on)?;
+        Ok(StagedLaws { filters, uniform })
+    }
+
+    /// Picks the tokens of `samples`, whose rows of `logits` `[outputs, vocab]` lie in order and whose
+    /// laws are `staged`. Penalties and biases change `logits` in place.
     pub(crate) fn sample(
         &mut self,
         logits: &View,
         samples: &[Sample<'_>],
-        laws: &Laws,
+        (staged, laws): (&StagedLaws, &Laws),
         on: &dyn Stream,
     ) -> Result<Vec<Sampled>> {
         let outputs = logits.shape()[0];
@@ -97,7 +128,7 @@ impl Sampler {
             }
         }
         let (p, token) = (self.p.rows(0..outputs)?, self.token.rows(0..outputs)?);
-        self.draw_all(logits, samples, (&p, &token), on)?;
+        self.draw_all(logits, staged, (&p, &token), on)?;
         let drawn = read::i32(&token, on)?;
         let lane = Lane { stream: on, workspace: &self.workspace, side: None };
         let verifying = samples.iter().take_while(|sample| !sample.drafts.is_empty()).count();
@@ -130,27 +161,12 @@ impl Sampler {
     /// The law of every output, and a token from it. Where drafts are verified the token only
     /// tells whether the law is one: it is -1 for logits that are no numbers.
     fn draw_all(
-        &mut self,
+        &self,
         logits: &View,
-        samples: &[Sample<'_>],
+        StagedLaws { filters, uniform }: &StagedLaws,
         (p, token): (&View, &View),
         on: &dyn Stream,
     ) -> Result<()> {
-        let (mut lists, mut uniform) = (FilterLists::default(), Vec::new());
-        for sample in samples {
-            let rows = if sample.drafts.is_empty() { 1 } else { self.block + 1 };
-            for row in 0..rows {
-                lists.push(sample.parameters, self.vocab);
-                uniform.push(sample.draws.uniform(sample.position + row, Purpose::Token));
-            }
-        }
-        let outputs = logits.shape()[0];
-        lists.pad(outputs);
-        uniform.resize(outputs as usize, 0.5);
-        self.staging.clear();
-        let filters = lists.stage(&mut self.staging)?;
-        let uniform = self.staging.f32(&uniform, &[outputs])?;
-        self.staging.flush(on)?;
         let lane = Lane { stream: on, workspace: &self.workspace, side: None };
         let io = FilterIo {
             logits,
@@ -161,7 +177,7 @@ impl Sampler {
             p,
         };
         lane.run(&self.filter, io)?;
-        Ok(lane.run(&self.draw, DrawIo { p, uniform: &uniform, token })?)
+        Ok(lane.run(&self.draw, DrawIo { p, uniform, token })?)
     }
 
     fn add_log_probs(

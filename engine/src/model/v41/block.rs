@@ -274,8 +274,7 @@ impl Block {
         t: &BlockScratch,
     ) -> Result<()> {
         self.attn.open(on, &t.flow)?;
-        self.compress(on, rows, caches, t)?;
-        Ok(on.join()?)
+        self.compress(on, rows, caches, t)
     }
 
     /// The block: `flow.streams` and `flow.pre` in place. With `published`, entries and keys of the
@@ -292,22 +291,27 @@ impl Block {
         self.attn.open(on, flow)?;
         // Entries need nothing of the queries.
         let beside = on.fork()?;
-        if !published {
+        let compresses = self.compressor.is_some() && !published;
+        if compresses {
             self.compress(beside, rows, caches, t)?;
         }
         let (window, at) = (caches.window, (rows.position, rows.window_store));
-        self.attention.store_window(beside, &flow.x8, at, &t.attention.kv, window)?;
+        // Nor is the chain that leads to compressed entries to get longer.
+        let store = if compresses { on } else { beside };
+        self.attention.store_window(store, &flow.x8, at, &t.attention.kv, window)?;
         self.attention.query(on, &flow.x8, rows.position, &t.attention)?;
         if let (Some(indexer), Some(scratch)) = (&self.indexer, &t.compressed) {
             let x = (&flow.x, &t.attention.qr8);
             indexer.query(on, x, rows.position, &scratch.index)?;
         }
         on.join()?;
+        self.attn.mix_beside(on, flow)?;
         let selected = self.select(on, rows, caches, t)?;
         self.attention.forward(on, rows, (window, selected), &flow.y, &t.attention)?;
         self.attn.close(on, flow)?;
         let flow = &flow.swapped();
         self.ffn.open(on, flow)?;
+        self.ffn.mix_beside(on, flow)?;
         self.moe.forward(on, flow, rows.picture, &t.moe)?;
         self.ffn.close(on, flow)
     }

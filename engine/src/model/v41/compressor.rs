@@ -2,8 +2,8 @@
 //! stored as entries and, before they rotate, as index keys.
 
 use tandem_hal::{
-    Bf16Linear, Bf16LinearIo, Compress, CompressIo, Elem, Enc, F32Linear, F32LinearIo, Lane, Plan,
-    Real, RmsNorm, RmsNormIo, RmsNormRotate, RmsNormRotateIo, Rotate, RotateIo, Store, StoreIo,
+    Bf16Linear, Bf16LinearIo, Compress, CompressIo, Elem, Enc, F32Linear, F32LinearIo, Lane,
+    NormRotateStore, NormRotateStoreIo, Plan, Real, RmsNorm, RmsNormIo, Rotate, Store, StoreIo,
     View,
 };
 
@@ -59,8 +59,6 @@ buffers! {
         latent,
         /// `[tokens, index head_dim]` bf16, before its norm.
         raw_key,
-        /// `[tokens, index head_dim]` bf16.
-        key,
     }
 }
 
@@ -74,7 +72,6 @@ impl CompressorScratch {
             raw: room.view(Enc::BF16, &[tokens, head_dim])?,
             latent: room.view(Enc::BF16, &[tokens, head_dim])?,
             raw_key: room.view(Enc::BF16, &[tokens, index_dim])?,
-            key: room.view(Enc::BF16, &[tokens, index_dim])?,
         })
     }
 }
@@ -100,10 +97,8 @@ pub struct Compressor {
     pooling: Pooling,
     norm: Plan<RmsNorm>,
     project_key: Plan<Bf16Linear>,
-    norm_key: Plan<RmsNormRotate>,
-    store_key: Plan<Store>,
-    rotate: Plan<Rotate>,
-    store: Plan<Store>,
+    store_key: Plan<NormRotateStore>,
+    store: Plan<NormRotateStore>,
     w: CompressorWeights,
 }
 
@@ -118,7 +113,10 @@ impl Compressor {
         let (hidden, head_dim) = (config.hidden_size as u64, config.attention.head_dim as u64);
         let (eps, index_dim) = (Real::new(config.norm_eps), config.indexer.head_dim as u64);
         // An entry's position is that of its group's first token.
-        let rotation = |dim| Rotate { group: ratio, ..config.rotation(ratio, dim) };
+        let store = |dim, cache| {
+            let rotate = Rotate { group: ratio, ..config.rotation(ratio, dim) };
+            NormRotateStore { eps, rotate, cache }
+        };
         let linear = |n, k| Bf16Linear { n, k, bias: false };
         let pooling = match &w.wgate {
             None => Pooling::Single { project: plans.plan(linear(head_dim, hidden))? },
@@ -132,15 +130,12 @@ impl Compressor {
                 }))
             }
         };
-        let (key, latent) = (formats.key(ratio), formats.latent(ratio));
         Ok(Self {
             pooling,
             norm: plans.plan(RmsNorm { width: head_dim, eps })?,
             project_key: plans.plan(linear(index_dim, head_dim))?,
-            norm_key: plans.plan(RmsNormRotate { eps, rotate: rotation(index_dim) })?,
-            store_key: plans.plan(Store { cache: key, x: Elem::Bf16 })?,
-            rotate: plans.plan(rotation(head_dim))?,
-            store: plans.plan(Store { cache: latent, x: Elem::Bf16 })?,
+            store_key: plans.plan(store(index_dim, formats.key(ratio)))?,
+            store: plans.plan(store(head_dim, formats.latent(ratio)))?,
             w,
         })
     }
@@ -160,13 +155,12 @@ impl Compressor {
         let none = View::absent(Enc::BF16);
         let io = Bf16LinearIo { x: &t.latent, weight: &w.wk, bias: &none, y: &t.raw_key };
         on.run(&self.project_key, io)?;
-        let io = RmsNormRotateIo { x: &t.raw_key, weight: &w.k_norm, position, y: &t.key };
-        on.run(&self.norm_key, io)?;
-        let at = rows.store;
-        on.run(&self.store_key, StoreIo { x: &t.key, at, cache: &caches.keys })?;
-        // The index key has been made: from here on the latent may rotate.
-        on.run(&self.rotate, RotateIo { x: &t.latent, position })?;
-        Ok(on.run(&self.store, StoreIo { x: &t.latent, at, cache: &caches.latents })?)
+        let (at, cache) = (rows.store, &caches.keys);
+        let (x, weight) = (&t.raw_key, &w.k_norm);
+        on.run(&self.store_key, NormRotateStoreIo { x, weight, position, at, cache })?;
+        // Index keys are of latents that are not turned, entries of those that are.
+        let (x, weight, cache) = (&t.raw, &w.norm, &caches.latents);
+        Ok(on.run(&self.store, NormRotateStoreIo { x, weight, position, at, cache })?)
     }
 
     /// Latents before their norm. Rows that complete no group get zeros, which go nowhere.

@@ -133,35 +133,41 @@ impl SubLayer {
         })
     }
 
-    /// Before the sub-layer: `spare_pre`, `post` and `comb` from the streams, and its input. The mixes may go on beside
-    /// what follows until the lane is joined; an input that needs them comes after them.
+    /// Before the sub-layer: its input, `x` and `x8`.
     pub fn open(&self, on: Lane<'_>, flow: &Flow) -> Result<()> {
-        let w = &self.w;
-        let beside = if self.delayed { on.fork()? } else { on };
-        beside.run(
-            &self.mixes,
-            MhcMixesIo {
-                streams: &flow.streams,
-                projection: &w.projection,
-                base: &w.base,
-                scale: &w.scale,
-                pre: &flow.spare_pre,
-                post: &flow.post,
-                comb: &flow.comb,
-            },
-        )?;
-        self.collapse(on, flow)
-    }
-
-    /// The sub-layer's input alone, `x` and `x8`.
-    fn collapse(&self, on: Lane<'_>, flow: &Flow) -> Result<()> {
+        if !self.delayed {
+            self.mix(on, flow)?;
+        }
         let pre = if self.delayed { &flow.pre } else { &flow.spare_pre };
         let (streams, weight, y, y8) = (&flow.streams, &self.w.norm, &flow.x, &flow.x8);
         Ok(on.run(&self.collapse, MhcCollapseNormIo { streams, pre, weight, y, y8 })?)
     }
 
-    /// After the sub-layer: `y` spread over the streams into `spare_streams`.
+    /// `spare_pre`, `post` and `comb` on the side, where the input did not need them: some time between
+    /// [`SubLayer::open`] and [`SubLayer::close`].
+    pub fn mix_beside(&self, on: Lane<'_>, flow: &Flow) -> Result<()> {
+        if self.delayed { self.mix(on.fork()?, flow) } else { Ok(()) }
+    }
+
+    fn mix(&self, on: Lane<'_>, flow: &Flow) -> Result<()> {
+        let w = &self.w;
+        let io = MhcMixesIo {
+            streams: &flow.streams,
+            projection: &w.projection,
+            base: &w.base,
+            scale: &w.scale,
+            pre: &flow.spare_pre,
+            post: &flow.post,
+            comb: &flow.comb,
+        };
+        Ok(on.run(&self.mixes, io)?)
+    }
+
+    /// After the sub-layer and its mixes: `y` spread over the streams into `spare_streams`.
     pub fn close(&self, on: Lane<'_>, flow: &Flow) -> Result<()> {
+        if self.delayed {
+            on.join()?;
+        }
         Ok(on.run(
             &self.expand,
             MhcExpandIo {

@@ -1,7 +1,8 @@
 //! `kv.norm_rotate_store`: RMSNorm, rotation and store of one latent a row, in one pass.
 //!
 //! Fused: same bits as [`crate::RmsNorm`], [`crate::Rotate`] with one head, [`crate::Store`]. Used
-//! for window keys, and for DSpark's context and own keys. Source: model report 3.5, DSpark 4.2.
+//! for window keys, compressed entries and index keys, and for DSpark's context and own keys.
+//! Source: model report 3.5, 3.7, DSpark 4.2.
 
 use crate::ops::prelude::*;
 use crate::{Cache, RmsNorm, RmsNormIo, Rotate, RotateIo, Store, StoreIo};

@@ -1,7 +1,7 @@
 //! `norm.rms_rotate`: RMSNorm of one vector a row, then its rotation, in one pass.
 //!
-//! Fused: same bits as [`crate::RmsNorm`] followed by [`crate::Rotate`] with one head. Used for
-//! index keys. Source: model report 3.7.
+//! Fused: same bits as [`crate::RmsNorm`] followed by [`crate::Rotate`] with one head.
+//! Source: model report 3.7.
 
 use crate::ops::prelude::*;
 use crate::{RmsNorm, RmsNormIo, Rotate, RotateIo};
