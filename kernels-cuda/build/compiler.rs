@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
+use crate::source::Source;
+
 /// The release whose machine code every driver we support runs.
 const RELEASE: &str = "13.0";
 
@@ -81,15 +83,17 @@ impl Compiler {
 
     /// Runs on one source. The long form of the target: the short one adds a pass for the plain
     /// architecture, which refuses what only the special one has.
-    pub(crate) fn run(&self, source: &Path, target: &str, to: &Path) -> Result<Output, String> {
+    pub(crate) fn run(&self, source: &Source, target: &str, to: &Path) -> Result<Output, String> {
         let number = target.trim_start_matches("sm_");
         let mut command = Command::new(&self.path);
         command
             .args(FLAGS)
             .args(REPORT)
             .arg(format!("-gencode=arch=compute_{number},code={target}"))
+            .arg("-I")
+            .arg(&source.headers)
             .arg("-o")
-            .args([to, source]);
+            .args([to, &source.path]);
         command.output().map_err(|error| format!("{} does not run: {error}", self.path.display()))
     }
 }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use crate::image::{KEY_DIGITS, hex};
-use crate::source::{Source, list};
+use crate::source::{Source, list, plain};
 use crate::store;
 
 /// The emulator's own files.
@@ -29,6 +29,11 @@ pub(crate) fn compile(sources: &[Source], here: &Path, (store, out): (&Path, &Pa
     let _ = store::keep(&out.join(LIBRARY), &kept);
 }
 
+/// Folders of device headers: Hopper's, and those of plain kernels.
+fn headers(here: &Path) -> [PathBuf; 2] {
+    [here.join("kernels/device"), plain(here).join("device")]
+}
+
 /// What the library depends on.
 fn key(sources: &[Source], here: &Path) -> String {
     let mut hash = Sha256::new();
@@ -37,8 +42,9 @@ fn key(sources: &[Source], here: &Path) -> String {
         hash.update(std::env::var(name).unwrap_or_default());
         hash.update([0]);
     }
-    for folder in ["emu", "kernels/device", "build"] {
-        for file in list(&here.join(folder)).iter().filter(|path| path.is_file()) {
+    let [own, plain] = headers(here);
+    for folder in [here.join("emu"), own, plain, here.join("build")] {
+        for file in list(&folder).iter().filter(|path| path.is_file()) {
             hash.update(fs::read(file).unwrap_or_else(|error| panic!("{file:?}: {error}")));
         }
     }
@@ -48,8 +54,8 @@ fn key(sources: &[Source], here: &Path) -> String {
 
 fn build(sources: &[Source], here: &Path, out: &Path) {
     let mut text = String::from("#include \"launch.h\"\n");
-    for header in fs::read_dir(here.join("kernels/device")).expect("the headers' folder") {
-        let path = header.expect("a folder that lists").path();
+    let [own, plain] = headers(here);
+    for path in list(&own).iter().chain(&list(&plain)) {
         writeln!(text, "#include {path:?}").expect("strings grow");
     }
     let mut table = String::new();
@@ -79,6 +85,7 @@ fn build(sources: &[Source], here: &Path, out: &Path) {
         .flag("-Wno-psabi")
         .warnings(false)
         .include(here.join("emu"))
+        .include(plain)
         .files(PARTS.map(|part| here.join(format!("emu/{part}.cpp"))))
         .file(kernels)
         .compile("tandem_emu");

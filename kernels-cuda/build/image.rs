@@ -49,7 +49,7 @@ impl Image {
         // The log comes last, so that a build that was interrupted compiles again.
         if !log.is_file() {
             let fresh = out.join(format!("{stem}.cubin"));
-            let output = compiler.run(&source.path, target, &fresh).map_err(fail)?;
+            let output = compiler.run(source, target, &fresh).map_err(fail)?;
             let text = [output.stdout, output.stderr].concat();
             let text = String::from_utf8_lossy(&text);
             if !output.status.success() {

@@ -26,12 +26,13 @@ const WORKERS: usize = 2;
 fn main() {
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
-    for path in ["kernels", "build", "emu"] {
-        println!("cargo:rerun-if-changed={path}");
+    let folders = ["kernels", "build", "emu"].map(|path| here.join(path));
+    for path in folders.iter().chain([&source::plain(&here)]) {
+        println!("cargo:rerun-if-changed={}", path.display());
     }
     let store = store::folder(&here, &out);
     #[cfg(feature = "emu")]
-    host::compile(&Source::all(&here.join("kernels")), &here, (&store, &out));
+    host::compile(&Source::all(&here), &here, (&store, &out));
     let table = match Compiler::find(&here) {
         Ok(compiler) => table::of(&compile(&compiler, &here, (&store, &out))),
         Err(why) => table::empty(&why),
@@ -46,7 +47,7 @@ fn variable(name: &str) -> String {
 
 /// Every image, in order of name and target.
 fn compile(compiler: &Compiler, here: &Path, folders: (&Path, &Path)) -> Vec<Image> {
-    let sources = Source::all(&here.join("kernels"));
+    let sources = Source::all(here);
     let jobs: Vec<_> =
         sources.iter().flat_map(|s| s.targets().iter().map(move |t| (s, *t))).collect();
     let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![]));

@@ -6,9 +6,16 @@ use std::path::{Path, PathBuf};
 /// Every target: Hopper, and the family of data centre Blackwell (one image for 10.0 and 10.3).
 const TARGETS: &[&str] = &["sm_90a", "sm_100f"];
 
+/// The folder of plain kernels, which all backends compile.
+pub(crate) fn plain(here: &Path) -> PathBuf {
+    here.with_file_name("kernels-portable").join("kernels")
+}
+
 /// One `.cu` file.
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
+    /// Where the headers are that do not lie where it says.
+    pub(crate) headers: PathBuf,
     /// `family/file` without extension: the image's name.
     pub(crate) name: String,
     /// Its text and that of every header that it includes, part of its images' keys.
@@ -16,8 +23,17 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// All of them, in order of name. Headers lie in `device`.
-    pub(crate) fn all(kernels: &Path) -> Vec<Source> {
+    /// All of them, in order of name.
+    pub(crate) fn all(here: &Path) -> Vec<Source> {
+        let (own, plain) = (here.join("kernels"), plain(here));
+        let headers = plain.join("device");
+        let within = |kernels: &PathBuf| Source::within(kernels, &headers);
+        let mut sources: Vec<_> = [own, plain].iter().flat_map(within).collect();
+        sources.sort_by(|a, b| a.name.cmp(&b.name));
+        sources
+    }
+
+    fn within(kernels: &Path, headers: &Path) -> Vec<Source> {
         let families = list(kernels).into_iter().filter(|path| path.is_dir());
         let files = families.flat_map(|family| list(&family));
         let sources = files.filter(|path| path.extension().is_some_and(|e| e == "cu"));
@@ -26,8 +42,8 @@ impl Source {
                 let inside = path.strip_prefix(kernels).expect("listed inside the folder");
                 let name = inside.with_extension("").to_string_lossy().replace('\\', "/");
                 let mut text = vec![];
-                unfold(&path, &mut vec![], &mut text);
-                Source { path, name, text }
+                unfold(&path, headers, &mut vec![], &mut text);
+                Source { path, headers: headers.to_owned(), name, text }
             })
             .collect()
     }
@@ -67,7 +83,7 @@ pub(crate) fn list(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Adds a file's text, then that of the files it includes, each once.
-fn unfold(path: &Path, seen: &mut Vec<PathBuf>, text: &mut Vec<u8>) {
+fn unfold(path: &Path, headers: &Path, seen: &mut Vec<PathBuf>, text: &mut Vec<u8>) {
     let path = path.canonicalize().unwrap_or_else(|error| panic!("cannot read {path:?}: {error}"));
     if seen.contains(&path) {
         return;
@@ -80,7 +96,10 @@ fn unfold(path: &Path, seen: &mut Vec<PathBuf>, text: &mut Vec<u8>) {
     for line in lines.lines() {
         let name = line.trim_start().strip_prefix("#include \"").and_then(|l| l.split_once('"'));
         if let Some((name, _)) = name {
-            unfold(&folder.join(name), seen, text);
+            // As compilers look for it.
+            let beside = folder.join(name);
+            let path = if beside.is_file() { beside } else { headers.join(name) };
+            unfold(&path, headers, seen, text);
         }
     }
 }

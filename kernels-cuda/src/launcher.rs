@@ -4,20 +4,12 @@
 
 use crate::{
     driver::{Argument, Module, Queue, Shape, TensorMap, Tile, ViewArgument},
-    group::{Member, Peers},
+    group::Member,
     memory::Memory,
     shared::Shared,
 };
 use tandem_hal::{Error, Extents, Result, Sym, View};
-
-/// Threads of a block when work items are taken one a thread.
-const THREADS: u32 = 256;
-/// Lanes of a warp.
-const LANES: u64 = 32;
-/// Elements that a lane takes at once: a chunk of the device headers.
-pub(crate) const CHUNK: u64 = 8;
-/// Blocks of a launch at most; kernels go round.
-const BLOCKS: u64 = 0x7FFF_FFFF;
+use tandem_portable::Peers;
 
 /// What runs kernels.
 pub(crate) trait Target {
@@ -59,42 +51,9 @@ impl Launcher<'_> {
         self.extents.at(sym)
     }
 
-    /// The group, if it has several ranks.
-    pub(crate) fn peers(&self) -> Option<&Peers> {
-        self.target.peers()
-    }
-
-    /// One thread for each of `items`, as `FOR_EACH_ITEM` of the device headers takes them.
-    ///
-    /// # Errors
-    /// As [`Launcher::launch`].
-    pub(crate) fn items(&self, kernel: &str, items: u64, arguments: &[Argument<'_>]) -> Result<()> {
-        self.rows(kernel, items.div_ceil(u64::from(THREADS)), THREADS, arguments)
-    }
-
-    /// One warp for each of `items`, as `FOR_EACH_WARP` of the device headers takes them.
-    ///
-    /// # Errors
-    /// As [`Launcher::launch`].
-    pub(crate) fn warps(&self, kernel: &str, items: u64, arguments: &[Argument<'_>]) -> Result<()> {
-        self.items(kernel, items.saturating_mul(LANES), arguments)
-    }
-
-    /// One block for each of `rows`; kernels go round when there are more than a grid holds.
-    ///
-    /// # Errors
-    /// As [`Launcher::launch`].
-    pub(crate) fn rows(
-        &self,
-        kernel: &str,
-        rows: u64,
-        threads: u32,
-        arguments: &[Argument<'_>],
-    ) -> Result<()> {
-        // Plain kernels wait themselves for what is in front of them.
-        let programmatic = kernel.contains("__portable");
-        let flat = Shape::flat(at_most(rows, BLOCKS), threads);
-        self.launch(kernel, &Shape { programmatic, ..flat }, arguments)
+    /// Where plain kernels go.
+    pub(crate) fn plain(&self) -> tandem_portable::Launcher<'_> {
+        tandem_portable::Launcher { target: self, extents: self.extents, workspace: self.workspace }
     }
 
     /// As [`Target::multiprocessors`].
@@ -124,6 +83,25 @@ impl Launcher<'_> {
         arguments: &[Argument<'_>],
     ) -> Result<()> {
         if shape.is_empty() { Ok(()) } else { self.target.launch(kernel, shape, arguments) }
+    }
+}
+
+impl tandem_portable::Target for Launcher<'_> {
+    fn launch(
+        &self,
+        kernel: &str,
+        blocks: u32,
+        threads: u32,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        // They wait themselves for what is in front of them; those of collectives do not.
+        let programmatic = kernel.contains("__portable");
+        let shape = Shape { programmatic, ..Shape::flat(blocks, threads) };
+        Launcher::launch(self, kernel, &shape, arguments)
+    }
+
+    fn peers(&self) -> Option<&Peers> {
+        self.target.peers()
     }
 }
 
@@ -172,19 +150,4 @@ pub(crate) fn argument(view: &View) -> Result<ViewArgument> {
         scales: base + view.scale_offset(),
         stride: view.stride(),
     })
-}
-
-/// Lanes that share a dot product of `width` elements, as `dot_lanes` of the device headers has it.
-pub(crate) fn dot_lanes(width: u64) -> u64 {
-    width.div_ceil(CHUNK).next_power_of_two().min(LANES)
-}
-
-/// Threads that norm a row of `width` elements together, a chunk each, as `norm_row` of the device headers has it.
-pub(crate) fn row_threads(width: u64) -> u32 {
-    width.div_ceil(CHUNK).next_multiple_of(LANES).min(1024) as u32
-}
-
-/// `count`, as a number of blocks.
-pub(crate) fn at_most(count: u64, limit: u64) -> u32 {
-    u32::try_from(count.min(limit)).unwrap_or(u32::MAX)
 }

@@ -5,8 +5,8 @@
 //! images, and a machine without the driver no devices: [`CudaProvider`] says which, and everything else
 //! of the program works.
 //!
-//! Adding a kernel: a source in `kernels/FAMILY/OP.cu`, and a row in `src/ops/FAMILY/OP.rs` that names
-//! it. The first row of an operator also takes its name off the list in `src/ops/unwritten.rs`.
+//! Plain kernels are those of [`tandem_portable`]. Adding a tuned one: a source in `kernels/FAMILY/OP_sm90.cu`, and a row
+//! in `src/ops/FAMILY/OP.rs` that names it. The first of an operator also names it in `src/ops/mod.rs`.
 
 mod device;
 pub mod driver;

@@ -2,15 +2,13 @@
 
 use crate::{driver::ViewArgument, image, launcher::Launcher, proof::Claim};
 use tandem_hal::{
-    Accumulator, Candidate, DeviceInfo, Dir, Error, Extents, IoSet, Judge, Ladder, Needs, Numerics,
-    Op, Operator, Options, PORTABLE, Rank, Result, Row, STEPS, Slot, Want, dispatch,
+    Accumulator, Candidate, DeviceInfo, Judge, Ladder, Needs, Numerics, Op, Operator, Options,
+    Rank, Result, Row, Want, dispatch,
 };
+use tandem_portable::{Accepts, Arguments, Portable, arguments};
 
 /// Targets that every portable kernel is compiled for.
 pub(crate) const ALL: &[&str] = &["sm_90a", "sm_100f"];
-
-/// An operator's operands as kernels get them.
-pub(crate) type Arguments<D> = <D as Operator>::Io<ViewArgument, ViewArgument>;
 
 /// How a row is launched.
 pub(crate) struct Launch<D: Operator> {
@@ -19,6 +17,17 @@ pub(crate) struct Launch<D: Operator> {
     /// Operands that passed the operand check, to launches.
     pub(crate) run: Run<D>,
 }
+
+/// What launches a row's kernels.
+pub(crate) enum Run<D: Operator> {
+    /// Those that all backends have.
+    Plain(tandem_portable::Run<D>),
+    /// Those of this one.
+    Tuned(Tuned<D>),
+}
+
+/// What launches a tuned row's kernels.
+type Tuned<D> = fn(&D, &Arguments<D>, &Launcher<'_>) -> Result<()>;
 
 /// An operator of this backend.
 pub(crate) trait Rows: Operator {
@@ -36,68 +45,24 @@ pub(crate) fn launch<D: Rows>(
     operands: impl Iterator<Item = ViewArgument>,
     on: &Launcher<'_>,
 ) -> Result<()> {
-    let names = <Arguments<D> as IoSet<ViewArgument, ViewArgument>>::NAMES;
-    let mut slots = names.iter().zip(operands).map(|((_, dir), view)| match dir {
-        Dir::In => Slot::In(view),
-        Dir::Out | Dir::InOut => Slot::Out(view),
-    });
-    let io = <Arguments<D> as IoSet<ViewArgument, ViewArgument>>::from_slots(&mut slots);
-    (row.launch.run)(d, &io, on)
-}
-
-/// What a row takes.
-type Accepts<D> = fn(&D, &DeviceInfo) -> std::result::Result<(), &'static str>;
-
-/// What launches a row's kernels.
-type Run<D> = fn(&D, &Arguments<D>, &Launcher<'_>) -> Result<()>;
-
-/// A plain kernel for every size, whose rows of data never see each other.
-pub(crate) const fn portable<D: Operator>(
-    image: &'static str,
-    run: Run<D>,
-    accepts: Accepts<D>,
-) -> Row<D, Launch<D>> {
-    plain(image, run, accepts, (PORTABLE, |_, _| Needs { workspace_bytes: 0 }))
-}
-
-/// As [`portable`], of a kernel that needs scratch.
-pub(crate) const fn scratched<D: Operator>(
-    image: &'static str,
-    run: Run<D>,
-    accepts: Accepts<D>,
-    needs: fn(&D, &Extents) -> Needs,
-) -> Row<D, Launch<D>> {
-    plain(image, run, accepts, (PORTABLE, needs))
-}
-
-/// As [`portable`], of a fused operator: the bits are those of its portable steps.
-pub(crate) const fn fused<D: Operator>(
-    image: &'static str,
-    run: Run<D>,
-    accepts: Accepts<D>,
-) -> Row<D, Launch<D>> {
-    plain(image, run, accepts, (STEPS, |_, _| Needs { workspace_bytes: 0 }))
-}
-
-const fn plain<D: Operator>(
-    image: &'static str,
-    run: Run<D>,
-    accepts: Accepts<D>,
-    (bits, needs): (&'static str, fn(&D, &Extents) -> Needs),
-) -> Row<D, Launch<D>> {
-    Row {
-        name: "portable",
-        arch: ALL,
-        rank: Rank::Portable,
-        numerics: Numerics::RowInvariant,
-        bits,
-        accumulator: Accumulator::F32,
-        tokens: 0..=u64::MAX,
-        accepts,
-        suits: |_| true,
-        needs,
-        launch: Launch { image, run },
+    let io = arguments::<D>(operands);
+    match row.launch.run {
+        Run::Plain(run) => run(d, &io, &on.plain()),
+        Run::Tuned(run) => run(d, &io, on),
     }
+}
+
+/// The plain row of an operator that has one.
+pub(crate) const fn portable<D: Portable>() -> Row<D, Launch<D>> {
+    match D::ROW {
+        Some(row) => row.on(ALL, Launch { image: row.image, run: Run::Plain(row.run) }),
+        None => panic!("the operator has no plain row"),
+    }
+}
+
+/// The rows of an operator that has none but, perhaps, the plain one.
+pub(crate) const fn plain_alone<D: Portable>() -> &'static [Row<D, Launch<D>>] {
+    const { if D::ROW.is_some() { &[portable::<D>()] } else { &[] } }
 }
 
 /// A kernel of Hopper that adds in f32, for any number of rows of data, which never see each other; `bits` are those
@@ -106,7 +71,7 @@ pub(crate) const fn hopper<D: Operator>(
     name: &'static str,
     bits: &'static str,
     image: &'static str,
-    run: Run<D>,
+    run: Tuned<D>,
     accepts: Accepts<D>,
 ) -> Row<D, Launch<D>> {
     Row {
@@ -120,18 +85,8 @@ pub(crate) const fn hopper<D: Operator>(
         accepts,
         suits: |_| true,
         needs: |_, _| Needs { workspace_bytes: 0 },
-        launch: Launch { image, run },
+        launch: Launch { image, run: Run::Tuned(run) },
     }
-}
-
-/// Takes every descriptor.
-pub(crate) fn any<D>(_: &D, _: &DeviceInfo) -> std::result::Result<(), &'static str> {
-    Ok(())
-}
-
-/// What a row says of a descriptor that it does not accept.
-pub(crate) fn refused<D: Operator>(why: &'static str) -> Error {
-    Error::Unsupported { op: D::ID.into(), reason: why.into() }
 }
 
 /// Whether the conformance run of a row's image on the device's board is on record.
@@ -196,22 +151,16 @@ mod tests {
     use crate::image;
     use std::path::Path;
 
-    /// Portable kernels of a source that touch memory before those in front of them have ended.
-    fn hasty(source: &str) -> Vec<&str> {
-        let kernels = source.split("\nKERNEL(").skip(1).filter(|k| k.contains("__portable"));
-        let begins = |kernel: &&str| {
-            kernel.split_once(") {\n").is_some_and(|(_, body)| body.starts_with("    begin();"))
-        };
-        kernels.filter(|k| !begins(k)).filter_map(|k| k.split(',').next()).collect()
-    }
-
     fn check<D: Rows>() {
         for row in D::rows() {
-            let (name, folder) = (row.launch.image, Path::new(env!("CARGO_MANIFEST_DIR")));
-            let source = folder.join("kernels").join(format!("{name}.cu"));
+            let name = row.launch.image;
+            let folder = match row.launch.run {
+                Run::Plain(_) => "../kernels-portable/kernels",
+                Run::Tuned(_) => "kernels",
+            };
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+            let source = folder.join(format!("{name}.cu"));
             assert!(source.is_file(), "{} names {name}, which has no source", D::ID);
-            let text = std::fs::read_to_string(source).unwrap();
-            assert_eq!(hasty(&text), [""; 0], "kernels do not call `begin()` first");
             for target in row.arch {
                 let there = image::absent().is_some() || image::find(name, target).is_some();
                 assert!(there, "{} names {name}, which is not compiled for {target}", D::ID);

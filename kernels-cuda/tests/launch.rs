@@ -93,7 +93,7 @@ fn a_tensor_map_copies_its_box_and_zeros_beyond_the_tensor() {
     let to = probe.memory(16 * 64);
     let (column, row) = (48u64, 32u64);
     let arguments = [
-        Argument::Map(&map),
+        map.argument(),
         Argument::U64(to.address()),
         Argument::I32(column as i32),
         Argument::I32(row as i32),

@@ -35,7 +35,7 @@ pub use failure::{Failure, Result};
 pub use file_mapping::FileMapping;
 pub use graph::ExecutableGraph;
 pub use guard::Driver;
-pub use launch::{Argument, EntryArgument, Shape, TableArgument, ViewArgument};
+pub use launch::Shape;
 pub use module::{Function, Module};
 pub use pending::Pending;
 pub use queue::Queue;
@@ -43,3 +43,6 @@ pub use reservation::Reservation;
 pub use span::Span;
 pub use staging::Staging;
 pub use tensor_map::{TensorMap, Tile};
+
+// What launches take.
+pub use tandem_portable::{Argument, EntryArgument, ViewArgument};

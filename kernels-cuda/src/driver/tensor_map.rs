@@ -1,6 +1,6 @@
 //! Descriptors of the bulk tensor copy engine.
 
-use super::{Driver, Failure, Result, Span, failure::check};
+use super::{Argument, Driver, Failure, Result, Span, failure::check};
 use cudarc::driver::sys::{
     self, CUtensorMap, CUtensorMapDataType as Data, CUtensorMapFloatOOBfill as Fill,
     CUtensorMapInterleave as Interleave, CUtensorMapL2promotion as Promotion,
@@ -85,6 +85,11 @@ impl TensorMap {
         Ok(TensorMap(unsafe { map.assume_init() }))
     }
 
+    /// It, as kernels get it: by value.
+    pub fn argument(&self) -> Argument<'_> {
+        Argument::Words(&self.0.opaque)
+    }
+
     /// The same for the emulator, in its own form.
     #[cfg(feature = "emu")]
     pub(crate) fn emulated(address: u64, tile: &Tile) -> TensorMap {
@@ -94,5 +99,16 @@ impl TensorMap {
         opaque[4] = two(tile.box_rows, tile.box_cols);
         opaque[5] = two(u32::from(tile.swizzled), EMULATED);
         TensorMap(CUtensorMap { opaque })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_have_the_size_of_the_device_headers() {
+        let map = TensorMap(CUtensorMap { opaque: [0; 16] });
+        assert_eq!(map.argument().place().1, 128);
     }
 }

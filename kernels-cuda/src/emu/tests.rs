@@ -1,12 +1,15 @@
 use super::{EmuProvider, host};
 use crate::{
     driver::{Argument, Shape, ViewArgument},
-    group::{Peers, window_bytes},
     launcher::{Launcher, Target as _},
-    ops::comm::exchange::{Exchange, parts},
 };
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use tandem_hal::{Embed, EmbedIo, Enc, Extents, Lane, Options, Place, Provider, Sym, View, Want};
+use tandem_portable::{
+    Peers,
+    ops::comm::exchange::{Exchange, parts},
+    window_bytes,
+};
 
 #[test]
 fn launches_that_no_kernel_takes_are_refused() {
@@ -115,9 +118,9 @@ impl Ranks {
                     let own = parts(extents.at(Sym::Tokens) * width, CAPACITY).nth(i);
                     let Some(part) = own else { continue };
                     let launched = match phase {
-                        0 => exchange.push(peers, part, &on),
-                        1 => exchange.wait(peers, &on),
-                        _ => exchange.collect(peers, part, &on),
+                        0 => exchange.push(peers, part, &on.plain()),
+                        1 => exchange.wait(peers, &on.plain()),
+                        _ => exchange.collect(peers, part, &on.plain()),
                     };
                     launched.unwrap();
                 }

@@ -1,18 +1,35 @@
-//! Kernel rows of every operator, in the folders of their pages.
+//! Kernel rows of every operator: in the folders of their pages those that have tuned ones, the plain row alone of all
+//! others.
 
-mod attn;
-pub(crate) mod comm;
-mod engram;
 mod gemm;
 mod index;
-mod kv;
-mod mhc;
 mod moe;
-mod norm;
 mod prelude;
-mod quant;
-mod rows;
-mod sample;
-mod spec;
-mod unwritten;
-mod vision;
+
+use crate::rows::{Launch, Rows, plain_alone};
+use tandem_hal::Row;
+
+/// Rows of an operator, unless it has a file here, which has them.
+macro_rules! rows {
+    (Mxfp8Linear) => {};
+    (GroupedLinear) => {};
+    (Scores) => {};
+    (TopK) => {};
+    (Select) => {};
+    (GateUp) => {};
+    (Down) => {};
+    (ExpertUp) => {};
+    (ExpertDown) => {};
+    ($plain:ident) => {
+        impl Rows for tandem_hal::$plain {
+            fn rows() -> &'static [Row<Self, Launch<Self>>] {
+                plain_alone()
+            }
+        }
+    };
+}
+
+macro_rules! rows_of_all {
+    ([] $($name:ident)*) => { $(rows!($name);)* };
+}
+tandem_hal::for_each_operator!([rows_of_all]);

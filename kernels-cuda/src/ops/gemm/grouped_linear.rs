@@ -1,25 +1,13 @@
 //! Rows of [`GroupedLinear`].
 
-use super::{narrow::Narrow, tile};
+use super::narrow::Narrow;
 use crate::ops::prelude::*;
-use crate::rows::hopper;
 use tandem_hal::GroupedLinear;
 
 impl Rows for GroupedLinear {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
-        const { &[portable::<Self>("gemm/grouped_linear", run, any), NARROW] }
+        const { &[portable::<Self>(), NARROW] }
     }
-}
-
-fn run(d: &GroupedLinear, io: &Arguments<GroupedLinear>, on: &Launcher<'_>) -> Result<()> {
-    let (tokens, [x, weight, y]) = (on.at(Sym::Tokens), [io.x, io.weight, io.y].map(View));
-    let arguments = [x, weight, y, U64(d.groups), U64(d.n), U64(d.k), U64(tokens)];
-    on.rows(
-        "gemm_grouped__portable",
-        tile::blocks(d.groups, d.n, d.k, tokens),
-        tile::THREADS,
-        &arguments,
-    )
 }
 
 /// Tokens on the narrow side of the matrix units, see the kernel.

@@ -1,8 +1,7 @@
 //! Rows of [`Mxfp8Linear`].
 
-use super::{narrow::Narrow, tile};
+use super::narrow::Narrow;
 use crate::ops::prelude::*;
-use crate::rows::hopper;
 use tandem_hal::Mxfp8Linear;
 
 /// The bits of rows that expand codes for the 16-bit matrix units of Hopper.
@@ -10,14 +9,8 @@ const BLOCKS: &str = "f16-blocks";
 
 impl Rows for Mxfp8Linear {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
-        const { &[portable::<Self>("gemm/mxfp8_linear", run, any), NARROW] }
+        const { &[portable::<Self>(), NARROW] }
     }
-}
-
-fn run(d: &Mxfp8Linear, io: &Arguments<Mxfp8Linear>, on: &Launcher<'_>) -> Result<()> {
-    let (tokens, [x, weight, y]) = (on.at(Sym::Tokens), [io.x, io.weight, io.y].map(View));
-    let arguments = [x, weight, y, U64(d.n), U64(d.k), U64(tokens)];
-    on.rows("gemm_mxfp8__portable", tile::blocks(1, d.n, d.k, tokens), tile::THREADS, &arguments)
 }
 
 /// Tokens on the narrow side of the matrix units, see the kernel.

@@ -1,6 +1,6 @@
 //! Launches of linears with the tokens on the narrow side of the matrix units: `device/narrow_tiles.cuh`.
 
-use crate::driver::{Argument, Argument::Map, Shape, Tile, ViewArgument};
+use crate::driver::{Argument, Shape, Tile, ViewArgument};
 use crate::ops::prelude::*;
 use std::iter::once;
 
@@ -123,7 +123,7 @@ impl Narrow {
         };
         let numbers = [self.n, self.k, tokens, parts, slots].map(|v| U32(v as u32));
         let views = views.iter().copied();
-        let arguments: Vec<_> = once(Map(&map)).chain(views).chain(numbers).collect();
+        let arguments: Vec<_> = once(map.argument()).chain(views).chain(numbers).collect();
         on.launch(&format!("{kernel}_{width}"), &shape, &arguments)
     }
 }

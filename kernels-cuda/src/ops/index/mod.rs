@@ -1,6 +1,5 @@
-//! Kernel rows of the `index` operators.
+//! Tuned rows of the `index` operators.
 
-mod candidates;
 mod scores;
 mod select;
 mod top_k;

@@ -1,50 +1,16 @@
 //! Rows of [`Scores`].
 
 use crate::driver::Shape;
-use crate::ops::{
-    kv::{entry, known},
-    prelude::*,
-};
+use crate::ops::prelude::*;
 use tandem_hal::{DeviceInfo, Form, Scores};
-
-/// Threads of a block, as the kernel's source has it.
-const THREADS: u32 = 256;
+use tandem_portable::ops::kv::entry;
 
 impl Rows for Scores {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
         const TILES: Row<Scores, Launch<Scores>> =
             hopper("tiles", "fp4-tiles", "index/scores_sm90", run_tiles, accepts_tiles);
-        const { &[portable::<Self>("index/scores", run, accepts), TILES] }
+        const { &[portable::<Self>(), TILES] }
     }
-}
-
-fn accepts(d: &Scores, _: &DeviceInfo) -> std::result::Result<(), &'static str> {
-    known(&d.keys)
-}
-
-fn run(d: &Scores, io: &Arguments<Scores>, on: &Launcher<'_>) -> Result<()> {
-    let (tokens, entries) = (on.at(Sym::Tokens), on.at(Sym::Entries));
-    let [q, weight, keys] = [io.q, io.weight, io.keys].map(View);
-    let (entry, _) = entry(&d.keys, on)?;
-    let arguments = [
-        q,
-        weight,
-        keys,
-        View(io.sequence),
-        View(io.table),
-        View(io.visible),
-        View(io.y),
-        entry,
-        U64(on.at(Sym::Sequences)),
-        U64(on.at(Sym::TablePages)),
-        U64(d.heads),
-        U64(d.head_dim),
-        F32(d.scale.value()),
-        U64(entries),
-        U64(tokens),
-    ];
-    let blocks = (tokens * entries).div_ceil(u64::from(THREADS) / dot_lanes(d.head_dim));
-    on.rows("index_scores__portable", blocks, THREADS, &arguments)
 }
 
 /// Threads of a block of gangs and of warps that move keys, keys of a tile, bytes of a slot of the ring, of a tile of
@@ -108,7 +74,7 @@ fn run_tiles(d: &Scores, io: &Arguments<Scores>, on: &Launcher<'_>) -> Result<()
         programmatic: true,
     };
     let aligned = io.keys.codes.is_multiple_of(16) && io.keys.stride.is_multiple_of(4);
-    let (entry, _) = entry(&d.keys, on)?;
+    let (entry, _) = entry(&d.keys, on.extents)?;
     let views = [io.q, io.weight, io.keys, io.sequence, io.table, io.visible, io.y].map(View);
     let [q, weight, keys, sequence, table, visible, y] = views;
     let flags = [tokens <= FEW_TOKENS, aligned].map(|flag| U32(flag.into()));

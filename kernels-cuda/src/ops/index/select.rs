@@ -2,8 +2,9 @@
 
 use super::scores::accepts_tiles;
 use crate::driver::Shape;
-use crate::ops::{kv::entry, prelude::*};
+use crate::ops::prelude::*;
 use tandem_hal::{DeviceInfo, Select};
+use tandem_portable::ops::kv::entry;
 
 impl Rows for Select {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
@@ -71,7 +72,7 @@ fn run_listed(d: &Select, io: &Arguments<Select>, on: &Launcher<'_>) -> Result<(
         cluster: Some([blocks as u32, 1, 1]),
         programmatic: true,
     };
-    let (entry, _) = entry(&d.scores.keys, on)?;
+    let (entry, _) = entry(&d.scores.keys, on.extents)?;
     let views = [io.q, io.weight, io.keys, io.sequence, io.table, io.visible, io.blocks, io.y];
     let [q, weight, keys, sequence, table, visible, list, y] = views.map(View);
     let sizes = [d.top_k.k, listed.count, listed.size, entries, blocks].map(|v| U32(v as u32));

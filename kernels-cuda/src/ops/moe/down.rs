@@ -1,8 +1,8 @@
 //! Rows of [`Down`].
 
-use super::{experts, tiles};
+use super::tiles;
 use crate::ops::prelude::*;
-use tandem_hal::{Down, Experts};
+use tandem_hal::Down;
 
 impl Rows for Down {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
@@ -14,23 +14,8 @@ impl Rows for Down {
             |d| tiles::suits(&d.experts),
             |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
         );
-        const { &[portable::<Self>("moe/down", run, any), GROUPED] }
+        const { &[portable::<Self>(), GROUPED] }
     }
-}
-
-/// Threads of a block, as the device header has it.
-pub(super) const THREADS: u32 = 128;
-
-/// Blocks that make the outputs of a slot.
-pub(super) fn tiles(d: &Experts) -> u64 {
-    d.hidden.div_ceil(u64::from(THREADS) / dot_lanes(d.inter))
-}
-
-fn run(d: &Down, io: &Arguments<Down>, on: &Launcher<'_>) -> Result<()> {
-    let (tokens, views) = (on.at(Sym::Tokens), [io.x, io.expert, io.w2, io.y].map(View));
-    let arguments = experts::arguments(&views, &d.experts, &[U64(tokens)]);
-    let blocks = tokens * d.experts.top_k * tiles(&d.experts);
-    on.rows("moe_down__portable", blocks, THREADS, &arguments)
 }
 
 fn scratch(d: &Down, tokens: u64) -> tiles::Scratch {

@@ -1,9 +1,10 @@
 //! Rows of [`ExpertDown`].
 
-use super::{down, experts, tiles};
+use super::tiles;
 use crate::driver::Shape;
 use crate::ops::prelude::*;
 use tandem_hal::ExpertDown;
+use tandem_portable::ops::moe::experts;
 
 impl Rows for ExpertDown {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
@@ -15,15 +16,8 @@ impl Rows for ExpertDown {
             |d| tiles::suits(&d.experts),
             |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
         );
-        const { &[fused::<Self>("moe/expert_down", run, any), GROUPED] }
+        const { &[portable::<Self>(), GROUPED] }
     }
-}
-
-fn run(d: &ExpertDown, io: &Arguments<ExpertDown>, on: &Launcher<'_>) -> Result<()> {
-    let (tokens, views) = (on.at(Sym::Tokens), [io.x, io.expert, io.w2, io.y].map(View));
-    let arguments = experts::arguments(&views, &d.experts, &[U64(tokens)]);
-    let blocks = tokens * down::tiles(&d.experts);
-    on.rows("moe_expert_down__portable", blocks, down::THREADS, &arguments)
 }
 
 /// Threads that add, columns that a warp of them takes at once, and warps of a row when there are many

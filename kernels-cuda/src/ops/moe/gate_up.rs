@@ -1,6 +1,6 @@
 //! Rows of [`GateUp`].
 
-use super::{experts, tiles};
+use super::tiles;
 use crate::ops::prelude::*;
 use tandem_hal::GateUp;
 
@@ -14,22 +14,8 @@ impl Rows for GateUp {
             |d| tiles::suits(&d.experts),
             |d, at| scratch(d, at.at(Sym::Tokens)).needs(),
         );
-        const { &[portable::<Self>("moe/gate_up", run, any), GROUPED] }
+        const { &[portable::<Self>(), GROUPED] }
     }
-}
-
-/// Threads of a block, as the kernel's source has it.
-const THREADS: u32 = 128;
-/// Outputs that a group of lanes makes.
-const ROWS: u64 = 4;
-
-fn run(d: &GateUp, io: &Arguments<GateUp>, on: &Launcher<'_>) -> Result<()> {
-    let tokens = on.at(Sym::Tokens);
-    let views = [io.x, io.expert, io.w1, io.w3, io.y].map(View);
-    let arguments = experts::arguments(&views, &d.experts, &[U64(tokens)]);
-    let each = u64::from(THREADS) / dot_lanes(d.experts.hidden) * ROWS;
-    let tiles = (2 * d.experts.inter).div_ceil(each);
-    on.rows("moe_gate_up__portable", tokens * d.experts.top_k * tiles, THREADS, &arguments)
 }
 
 fn scratch(d: &GateUp, tokens: u64) -> tiles::Scratch {

@@ -1,15 +1,7 @@
-//! Kernel rows of the `moe` operators.
+//! Tuned rows of the `moe` operators.
 
-mod add_shared;
-mod combine;
-mod combine_scaled;
 mod down;
 mod expert_down;
 mod expert_up;
-mod experts;
 mod gate_up;
-mod route;
-mod route_grouped;
-mod route_hash;
-mod swiglu;
 mod tiles;

@@ -1,12 +1,11 @@
 //! Launches of kernels that make tiles of routed experts' outputs by Hopper's matrix units: see
 //! `expert_tiles.cuh`. One launch sorts the rows of data by expert, the next multiplies them.
 
-use super::experts;
-use crate::driver::{Argument, Argument::Map, Shape, TensorMap, Tile, ViewArgument};
+use crate::driver::{Argument, Shape, TensorMap, Tile, ViewArgument};
 use crate::ops::prelude::*;
-use crate::rows::hopper;
 use std::ops::Range;
 use tandem_hal::{DeviceInfo, Experts, Extents, Needs, Operator};
+use tandem_portable::ops::moe::experts;
 
 /// The bits of all of them, and those of fused operators over them.
 pub(super) const STAGES: &str = "bf16-stages";
@@ -223,7 +222,7 @@ impl<'a> Tiles<'a> {
         let passes = pairs.min(d.local + pairs / form.tokens);
         let tiles = passes * rows.div_ceil(ROWS / weights.len() as u64);
         let blocks = tiles.min(self.on.multiprocessors()?);
-        let maps: Vec<Argument<'_>> = maps.iter().map(Map).collect();
+        let maps: Vec<Argument<'_>> = maps.iter().map(TensorMap::argument).collect();
         let plain = experts::arguments(views, d, rest);
         let arguments = [&maps[..], &plain].concat();
         self.on.launch(

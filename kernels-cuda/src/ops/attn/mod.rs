@@ -1,4 +1,0 @@
-//! Kernel rows of the `attn` operators.
-
-mod merge;
-mod sparse;

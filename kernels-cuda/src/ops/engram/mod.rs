@@ -1,5 +1,0 @@
-//! Kernel rows of the `engram` operators.
-
-mod gate;
-mod hash;
-mod lookup;

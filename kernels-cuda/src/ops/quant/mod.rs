@@ -1,8 +1,0 @@
-//! Kernel rows of the `quant` operators.
-
-mod cast;
-mod decode;
-mod requant;
-mod rule;
-
-pub(super) use rule::Rule;

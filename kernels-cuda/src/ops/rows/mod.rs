@@ -1,5 +1,0 @@
-//! Kernel rows of the `rows` operators.
-
-mod embed;
-mod gather;
-mod place;

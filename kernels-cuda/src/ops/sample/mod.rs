@@ -1,7 +1,0 @@
-//! Kernel rows of the `sample` operators.
-
-mod draw;
-mod filter;
-mod log_probs;
-mod mask;
-mod penalise;

@@ -1,5 +1,0 @@
-//! Kernel rows of the `spec` operators.
-
-mod confidence;
-mod markov;
-mod verify;

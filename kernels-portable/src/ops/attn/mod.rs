@@ -1,0 +1,4 @@
+//! Plain rows of the `attn` operators.
+
+mod merge;
+mod sparse;

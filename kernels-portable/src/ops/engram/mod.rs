@@ -1,0 +1,5 @@
+//! Plain rows of the `engram` operators.
+
+mod gate;
+mod hash;
+mod lookup;

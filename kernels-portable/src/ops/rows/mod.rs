@@ -1,0 +1,5 @@
+//! Plain rows of the `rows` operators.
+
+mod embed;
+mod gather;
+mod place;

@@ -1,0 +1,7 @@
+//! Plain rows of the `sample` operators.
+
+mod draw;
+mod filter;
+mod log_probs;
+mod mask;
+mod penalise;

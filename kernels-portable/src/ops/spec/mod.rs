@@ -1,0 +1,5 @@
+//! Plain rows of the `spec` operators.
+
+mod confidence;
+mod markov;
+mod verify;
