@@ -12,7 +12,7 @@ typedef long long i64;
 // KERNEL(name, threads) begins the definition of a kernel launched with blocks of up to `threads`. The build
 // finds kernels by it for the host. One block at least is to fit, so that registers are not spilled for more. Where several
 // are to fit, a third argument says how many registers a thread has, or the third is the word `fitting` and a fourth says
-// how many blocks.
+// how many blocks. AMD's compiler needs the threads alone.
 #ifdef __CUDACC__
 #define DEVICE __device__ __forceinline__
 #define KERNEL_BOUNDED(name, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name
@@ -20,6 +20,10 @@ typedef long long i64;
 #define KERNEL_FITTING(name, threads, fitting, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks) name
 #define KERNEL_PICK(a, b, c, d, PICK, ...) PICK
 #define KERNEL(...) KERNEL_PICK(__VA_ARGS__, KERNEL_FITTING, KERNEL_OF, KERNEL_BOUNDED)(__VA_ARGS__)
+#elif defined(__HIP__)
+#define DEVICE __device__ __forceinline__
+#define KERNEL(name, threads, ...) \
+    extern "C" __global__ void __attribute__((amdgpu_flat_work_group_size(1, threads))) name
 #else
 #define DEVICE inline
 #define KERNEL(name, ...) static void name

@@ -40,13 +40,15 @@ DEVICE float *slot_of(const Peers &peers, u64 to, u64 from, u32 epoch) {
 
 // Order among devices: what was written before the fence is there when what is stored after it is seen.
 DEVICE void fence_system() {
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(__HIP__)
     __threadfence_system();
 #endif
 }
 DEVICE void store_release(u64 *to, u64 word) {
 #ifdef __CUDACC__
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
+#elif defined(__HIP__)
+    __hip_atomic_store(to, word, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
 #else
     *to = word;
 #endif
@@ -56,6 +58,8 @@ DEVICE u64 load_acquire(const u64 *from) {
     u64 word;
     asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
     return word;
+#elif defined(__HIP__)
+    return __hip_atomic_load(from, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
 #else
     return *from;
 #endif
@@ -67,6 +71,9 @@ DEVICE u64 clock_ns() {
     u64 now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
+#elif defined(__HIP__)
+    // A counter of 100 MHz.
+    return 10 * __builtin_readsteadycounter();
 #else
     static u64 now = 0;
     return now += 1ull << 62;
