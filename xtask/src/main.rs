@@ -2,6 +2,8 @@
 //!
 //! * `cargo xtask fetch tokenizer`: test data that is not ours to commit
 //! * `cargo xtask toolkit cuda`: the compiler of the CUDA kernels
+//! * `cargo xtask toolkit rocm`: the compiler of the AMD kernels
+//! * `cargo xtask objects rocm`: the committed code objects, made anew from their sources
 //! * `cargo xtask carry DIR [PART...]`: executables for a machine with a board
 //! * `cargo xtask matrix RECORD...`: the records of conformance runs into the matrix
 
@@ -9,6 +11,7 @@ mod carry;
 mod command;
 mod fetch;
 mod matrix;
+mod objects;
 mod toolkit;
 mod workspace;
 
@@ -20,9 +23,11 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["fetch", "tokenizer"] => fetch::tokenizer(),
         ["toolkit", "cuda"] => toolkit::cuda(),
+        ["toolkit", "rocm"] => toolkit::rocm(),
+        ["objects", "rocm"] => objects::rocm(),
         ["carry", folder, parts @ ..] => carry::carry(folder, parts),
         ["matrix", records @ ..] => matrix::matrix(records),
-        _ => Err("usage: cargo xtask fetch tokenizer | toolkit cuda | carry DIR [PART...] | matrix RECORD...".to_owned()),
+        _ => Err("usage: cargo xtask fetch tokenizer | toolkit cuda|rocm | objects rocm | carry DIR [PART...] | matrix RECORD...".to_owned()),
     };
     match outcome {
         Ok(message) => {

@@ -1,10 +1,13 @@
-//! Compilers of the GPU backends, in the target folder: no root, no vendor installer.
+//! Compilers of the GPU backends: no vendor installer.
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tandem_rocm_toolchain::Compiler;
 
 use crate::command::{python, run};
-use crate::workspace::{make_folder, target_folder, write};
+use crate::workspace::{make_folder, root, target_folder, write};
 
 /// The wheels that make a CUDA compiler, with their digests. Compiler, headers and libraries are of
 /// the lowest driver we support, 13.0; the disassemblers exist from 13.2 on and read older images.
@@ -55,6 +58,48 @@ pub(crate) fn cuda() -> Result<String, String> {
         .map_err(|error| format!("cannot link lib64 in {home:?}: {error}"))?;
     write(&mark, CUDA)?;
     Ok(format!("installed {}", home.display()))
+}
+
+/// Packages of Debian with a compiler of AMD kernels and its linker.
+const ROCM: [&str; 2] = ["clang-22", "lld-22"];
+
+/// Finds a compiler of AMD kernels; where there is none, installs Debian's, if this is its root.
+///
+/// Returns what to tell the user.
+pub(crate) fn rocm() -> Result<String, String> {
+    if let Ok(compiler) = Compiler::find(root()) {
+        return Ok(format!("{} is there already", compiler.version));
+    }
+    let installed = update_packages().and_then(|()| install_packages());
+    match (installed, Compiler::find(root())) {
+        (_, Ok(compiler)) => Ok(format!("installed {}", compiler.version)),
+        (outcome, Err(why)) => {
+            let failed = outcome.err().map_or(String::new(), |error| format!("{error}\n"));
+            Err(format!(
+                "{failed}{why}\nAny of these has one:\n\
+                 * Debian's packages: apt-get install {}\n\
+                 * clang and lld 20 or later of another distribution, or of apt.llvm.org\n\
+                 * ROCm 7 or later in /opt/rocm\n\
+                 * TANDEM_ROCM_CLANG=PATH names a clang that has its lld beside it\n\
+                 Without one, the committed objects of unchanged sources are used.",
+                ROCM.join(" ")
+            ))
+        }
+    }
+}
+
+fn update_packages() -> Result<(), String> {
+    run(apt().args(["-qq", "update"]))
+}
+
+fn install_packages() -> Result<(), String> {
+    run(apt().args(["-qq", "install", "--yes", "--no-install-recommends"]).args(ROCM))
+}
+
+fn apt() -> Command {
+    let mut apt = Command::new("apt-get");
+    apt.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).stdout(Stdio::null());
+    apt
 }
 
 fn clear(folder: &Path) -> Result<(), String> {
