@@ -16,7 +16,7 @@ fn main() {
     let path = out.join("objects.rs");
     match table(workspace, &out) {
         Ok(table) => {
-            fs::write(&path, table).unwrap_or_else(|error| panic!("cannot write {path:?}: {error}"))
+            fs::write(&path, table).unwrap_or_else(|e| panic!("cannot write {path:?}: {e}"));
         }
         Err(why) => println!("cargo::error={}", why.replace('\n', "; ")),
     }
