@@ -1,8 +1,14 @@
 //! AMD devices.
 
-use crate::driver;
 use std::sync::Arc;
+
 use tandem_hal::{Device, DeviceInfo, Error, Options, Provider, Result};
+
+use crate::code_object;
+use crate::driver::{self, Board, Driver, Version};
+
+/// An object of every target that is quick to load.
+const PROBE: &str = "rows/embed";
 
 /// Lists and opens AMD devices; in this build there are none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,13 +16,39 @@ pub struct RocmProvider;
 
 impl RocmProvider {
     fn no_device(self, name: String) -> Error {
-        let driver = match driver::find() {
-            Some(path) => format!("the driver is at {}", path.display()),
-            None => format!("there is no driver ({}) either", driver::LIBRARY),
+        let driver = match Driver::open() {
+            Ok(driver) => described(driver).unwrap_or_else(|failure| failure.to_string()),
+            Err(why) => why,
         };
-        let reason = format!("this build has no AMD kernels yet; {driver}; use --device reference");
+        let reason =
+            format!("this build launches no AMD kernels yet; {driver}; use --device reference");
         Error::NoDevice { name, reason }
     }
+}
+
+/// The driver and what it lists.
+fn described(driver: Driver) -> driver::Result<String> {
+    let (version, path) = (driver.version()?, driver.path().display());
+    let boards = Board::all(driver)?;
+    let boards = boards.into_iter().map(named).collect::<driver::Result<Vec<_>>>()?;
+    let listed = if boards.is_empty() { "no board".into() } else { boards.join(", ") };
+    let age = if version < Version::OLDEST {
+        format!(" and is older than {}", Version::OLDEST)
+    } else {
+        String::new()
+    };
+    Ok(format!("HIP {version} ({path}) lists {listed}{age}"))
+}
+
+/// A board and its target.
+fn named(board: Board) -> driver::Result<String> {
+    let probes: Vec<_> = code_object::all().iter().filter(|object| object.name == PROBE).collect();
+    let name = board.name()?;
+    let name = if name.is_empty() { "a board without a name" } else { &name };
+    Ok(match board.target(&probes)? {
+        Some(target) => format!("{name} ({target})"),
+        None => format!("{name} (another target)"),
+    })
 }
 
 impl Provider for RocmProvider {
@@ -31,6 +63,11 @@ impl Provider for RocmProvider {
     fn open(&self, ordinals: &[u32], _options: &Options) -> Result<Vec<Arc<dyn Device>>> {
         let list: Vec<_> = ordinals.iter().map(u32::to_string).collect();
         Err(self.no_device(format!("{}:{}", self.name(), list.join(","))))
+    }
+
+    fn driver(&self) -> Option<String> {
+        let version = Driver::open().ok()?.version().ok()?;
+        Some(format!("HIP {version}"))
     }
 }
 
@@ -49,5 +86,26 @@ mod tests {
             assert!(message.ends_with("use --device reference"), "{message}");
             assert_eq!(message.lines().count(), 1);
         }
+    }
+
+    /// Against whichever driver is here, such as Debian's without a board.
+    #[test]
+    fn a_driver_without_a_board_lists_none() {
+        let driver = match Driver::open() {
+            Ok(driver) => driver,
+            Err(why) => {
+                println!("SKIPPED rocm: {why}");
+                return;
+            }
+        };
+        if !Board::all(driver).unwrap().is_empty() {
+            println!("SKIPPED rocm: there is a board");
+            return;
+        }
+        let version = driver.version().unwrap();
+        let said = described(driver).unwrap();
+        assert!(said.starts_with(&format!("HIP {version} (")) && said.contains("lists no board"));
+        assert_eq!(said.contains("older"), version < Version::OLDEST, "{said}");
+        assert_eq!(RocmProvider.driver(), Some(format!("HIP {version}")));
     }
 }
