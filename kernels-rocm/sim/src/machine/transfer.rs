@@ -1,0 +1,455 @@
+//! Operations on memory and LDS, which happen at some time between their issue and the wait for them.
+
+use super::execution::Step;
+use super::lds::Write;
+use super::memory::{PRIVATE_BASE, SHARED_BASE};
+use super::wave::{LANES, Lanes};
+use crate::class::atomic::Atomic;
+use crate::class::lds::transposed;
+use crate::fault::FaultKind;
+use crate::schedule::Timing;
+
+/// What an address means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Global,
+    Lds,
+    /// A lane's own memory.
+    Scratch,
+    /// Any of them, told by the address.
+    Flat,
+}
+
+/// An operation of up to 64 lanes on memory or LDS.
+#[derive(Clone)]
+pub(crate) struct Transfer {
+    pub(crate) space: Space,
+    /// Lanes that take part.
+    pub(crate) mask: u64,
+    /// Lanes that load zeros instead.
+    pub(crate) zeros: u64,
+    pub(crate) addresses: [u64; LANES],
+    /// Each lane moves this many pieces, at these distances from its address.
+    pub(crate) pieces: usize,
+    pub(crate) offsets: [u32; 2],
+    /// Size of a piece.
+    pub(crate) bytes: u32,
+    pub(crate) action: Action,
+}
+
+/// What becomes of the bytes.
+#[derive(Clone)]
+pub(crate) enum Action {
+    /// Into registers.
+    Load { first: u16, form: Form },
+    /// From registers: the words of each piece, one piece behind the other.
+    Store { words: Vec<Lanes> },
+    /// Changed in place, and what was there into registers.
+    Atomic { atomic: &'static Atomic, words: Vec<Lanes>, result: Option<u16> },
+    /// Into LDS, one lane behind the other.
+    ToLds { base: u32 },
+}
+
+/// How loaded bytes fill registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Whole words.
+    Words,
+    /// One byte or short, extended to a word.
+    Narrow { signed: bool },
+    /// One byte or short, extended to half a word; the other half stays.
+    Half { signed: bool, high: bool },
+    /// Columns of the matrix whose rows 16 lanes hold, of elements of so many bits.
+    Columns { bits: u32 },
+}
+
+/// The counter that an operation adds to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queues {
+    Memory,
+    Lds,
+    /// Both, with no order among others.
+    Both,
+}
+
+/// An operation that no wait has covered yet.
+pub(crate) struct Pending {
+    /// Index of the instruction.
+    pub(crate) origin: u32,
+    deed: Deed,
+    is_done: bool,
+    /// Whether it may overtake others of its queue, or they it.
+    is_unordered: bool,
+    vectors: (u16, u16),
+    scalars: (u8, u8),
+}
+
+enum Deed {
+    Nothing,
+    Transfer(Box<Transfer>),
+    Scalars { address: u64 },
+}
+
+/// Values up to which the hardware counts.
+const MOST: [usize; 2] = [63, 15];
+
+impl Transfer {
+    /// Registers that it fills.
+    fn results(&self) -> (u16, u16) {
+        match &self.action {
+            Action::Load { first, form: Form::Words | Form::Columns { .. } } => {
+                (*first, (self.bytes / 4) as u16 * self.pieces as u16)
+            }
+            Action::Load { first, .. } => (*first, 1),
+            Action::Atomic { result: Some(first), .. } => (*first, (self.bytes / 4) as u16),
+            _ => (0, 0),
+        }
+    }
+
+    /// Where a piece of a lane lies.
+    fn place(&self, lane: usize, piece: usize) -> (Space, u64) {
+        let address = self.addresses[lane];
+        if self.space == Space::Lds {
+            // LDS addresses are 32 bits wide and do not wrap.
+            return (Space::Lds, address + u64::from(self.offsets[piece]));
+        }
+        let address = address.wrapping_add(self.offsets[piece].into());
+        if self.space != Space::Flat {
+            return (self.space, address);
+        }
+        match address & !0xffff_ffff {
+            SHARED_BASE => (Space::Lds, address - SHARED_BASE),
+            PRIVATE_BASE => (Space::Scratch, address - PRIVATE_BASE),
+            _ => (Space::Global, address),
+        }
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = usize> + use<> {
+        let mask = self.mask;
+        (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
+    }
+
+    /// Checks addresses, and tells LDS what is to be written.
+    fn announce(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
+        let (write, kind) = match self.action {
+            Action::Load { .. } | Action::ToLds { .. } => (false, Write::Plain),
+            Action::Store { .. } => (true, Write::Plain),
+            Action::Atomic { .. } => (true, Write::Atomic),
+        };
+        for lane in self.lanes() {
+            for piece in 0..self.pieces {
+                let (space, address) = self.place(lane, piece);
+                match space {
+                    Space::Lds if write => {
+                        step.lds.announce(step.wave, lane as u32, address, self.bytes, kind)?;
+                    }
+                    Space::Global => step.memory.check(lane as u32, address, self.bytes, write)?,
+                    // Reads of LDS are checked when they happen, scratch is nobody else's.
+                    _ => {}
+                }
+            }
+        }
+        if let Action::ToLds { base } = self.action {
+            for lane in (0..LANES).filter(|lane| (self.mask | self.zeros) >> lane & 1 != 0) {
+                let to = u64::from(base) + lane as u64 * u64::from(self.bytes);
+                step.lds.announce(step.wave, lane as u32, to, self.bytes, Write::Plain)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells LDS that writes are done.
+    fn land(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
+        match self.action {
+            Action::Load { .. } => {}
+            Action::ToLds { base } => {
+                for lane in (0..LANES).filter(|lane| (self.mask | self.zeros) >> lane & 1 != 0) {
+                    let to = u64::from(base) + lane as u64 * u64::from(self.bytes);
+                    step.lds.land(step.wave, lane as u32, to, self.bytes)?;
+                }
+            }
+            Action::Store { .. } | Action::Atomic { .. } => {
+                for lane in self.lanes() {
+                    for piece in 0..self.pieces {
+                        if let (Space::Lds, address) = self.place(lane, piece) {
+                            step.lds.land(step.wave, lane as u32, address, self.bytes)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether LDS must hear of its end.
+    fn writes_lds(&self) -> bool {
+        match self.action {
+            Action::Load { .. } => false,
+            Action::ToLds { .. } => true,
+            _ => matches!(self.space, Space::Lds | Space::Flat),
+        }
+    }
+
+    fn perform(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
+        match &self.action {
+            Action::Load { first, form } => self.load(step, *first, *form),
+            Action::Store { words } => self.store(step, words),
+            Action::Atomic { atomic, words, result } => self.change(step, atomic, words, *result),
+            Action::ToLds { base } => self.copy_to_lds(step, *base),
+        }
+    }
+
+    fn load(&self, step: &mut Step<'_>, first: u16, form: Form) -> Result<(), FaultKind> {
+        let words = (self.bytes as usize).div_ceil(4);
+        let mut lanes = [[0u32; LANES]; 8];
+        for lane in self.lanes() {
+            for piece in 0..self.pieces {
+                let bytes = self.read(step, lane, piece)?;
+                for word in 0..words {
+                    let value = [0, 1, 2, 3].map(|i| bytes[4 * word + i]);
+                    lanes[piece * words + word][lane] = u32::from_le_bytes(value);
+                }
+            }
+        }
+        if let Form::Columns { bits } = form {
+            lanes = transposed(&lanes, bits, self.bytes * 8);
+        }
+        let mask = self.mask | self.zeros;
+        for (register, lanes) in (first..).zip(&lanes[..words * self.pieces]) {
+            let to = step.wave.arriving(register);
+            for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+                to[lane] = form.placed(to[lane], lanes[lane], self.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&self, step: &mut Step<'_>, words: &[Lanes]) -> Result<(), FaultKind> {
+        let each = (self.bytes as usize).div_ceil(4);
+        for lane in self.lanes() {
+            for piece in 0..self.pieces {
+                let mut bytes = [0; 16];
+                for (to, word) in
+                    bytes.chunks_exact_mut(4).zip(&words[piece * each..(piece + 1) * each])
+                {
+                    to.copy_from_slice(&word[lane].to_le_bytes());
+                }
+                self.write(step, lane, piece, &bytes[..self.bytes as usize])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn change(
+        &self,
+        step: &mut Step<'_>,
+        atomic: &Atomic,
+        words: &[Lanes],
+        result: Option<u16>,
+    ) -> Result<(), FaultKind> {
+        let each = (self.bytes / 4) as usize;
+        let value = |from: usize, lane: usize| {
+            let high = if each == 2 { words.get(from + 1).map_or(0, |w| w[lane]) } else { 0 };
+            u64::from(words.get(from).map_or(0, |w| w[lane])) | u64::from(high) << 32
+        };
+        for lane in self.lanes() {
+            let mut bytes = [0; 8];
+            bytes[..4 * each].copy_from_slice(&self.read(step, lane, 0)?[..4 * each]);
+            let old = u64::from_le_bytes(bytes);
+            let new = (atomic.change)(old, value(0, lane), value(each, lane)).to_le_bytes();
+            self.write(step, lane, 0, &new[..4 * each])?;
+            if let Some(first) = result {
+                step.wave.arriving(first)[lane] = old as u32;
+                if each == 2 {
+                    step.wave.arriving(first + 1)[lane] = (old >> 32) as u32;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_to_lds(&self, step: &mut Step<'_>, base: u32) -> Result<(), FaultKind> {
+        let size = self.bytes as usize;
+        for lane in (0..LANES).filter(|lane| (self.mask | self.zeros) >> lane & 1 != 0) {
+            let is_read = self.mask >> lane & 1 != 0;
+            let bytes = if is_read { self.read(step, lane, 0)? } else { [0; 16] };
+            step.lds.write(lane as u32, u64::from(base) + (lane * size) as u64, &bytes[..size])?;
+        }
+        Ok(())
+    }
+
+    /// A piece of a lane, zeros behind it.
+    fn read(&self, step: &mut Step<'_>, lane: usize, piece: usize) -> Result<[u8; 16], FaultKind> {
+        let (space, address) = self.place(lane, piece);
+        let mut bytes = [0; 16];
+        let to = &mut bytes[..self.bytes as usize];
+        match space {
+            Space::Lds if matches!(self.action, Action::Atomic { .. }) => {
+                step.lds.read_for_atomic(lane as u32, address, to)?;
+            }
+            Space::Lds => step.lds.read(step.wave, lane as u32, address, to)?,
+            Space::Scratch => to.copy_from_slice(step.scratch(lane, address, self.bytes)?),
+            Space::Global | Space::Flat => step.memory.get(lane as u32, address, to)?,
+        }
+        Ok(bytes)
+    }
+
+    fn write(
+        &self,
+        step: &mut Step<'_>,
+        lane: usize,
+        piece: usize,
+        bytes: &[u8],
+    ) -> Result<(), FaultKind> {
+        let (space, address) = self.place(lane, piece);
+        match space {
+            Space::Lds => step.lds.write(lane as u32, address, bytes),
+            Space::Scratch => {
+                step.scratch(lane, address, self.bytes)?.copy_from_slice(bytes);
+                Ok(())
+            }
+            Space::Global | Space::Flat => step.memory.put(lane as u32, address, bytes),
+        }
+    }
+}
+
+impl Form {
+    /// A register's new word, of what it holds and what was loaded.
+    fn placed(self, old: u32, loaded: u32, bytes: u32) -> u32 {
+        let extended = |signed: bool| match (bytes, signed) {
+            (1, true) => i32::from(loaded as i8) as u32,
+            (2, true) => i32::from(loaded as i16) as u32,
+            _ => loaded,
+        };
+        match self {
+            Self::Words | Self::Columns { .. } => loaded,
+            Self::Narrow { signed } => extended(signed),
+            Self::Half { signed, high: false } => old & 0xffff_0000 | extended(signed) & 0xffff,
+            Self::Half { signed, high: true } => old & 0xffff | extended(signed) << 16,
+        }
+    }
+}
+
+impl Step<'_> {
+    /// Issues an operation: it happens now or as late as waits permit.
+    pub(crate) fn issue(&mut self, transfer: Transfer, queues: Queues) -> Result<(), FaultKind> {
+        let results = transfer.results();
+        let numbers: &[usize] = match queues {
+            Queues::Memory => &[0],
+            Queues::Lds => &[1],
+            Queues::Both => &[0, 1],
+        };
+        transfer.announce(self)?;
+        let eager = self.schedule.timing == Timing::Eager;
+        if eager {
+            transfer.perform(self)?;
+        }
+        let deed = if eager && !transfer.writes_lds() {
+            Deed::Nothing
+        } else {
+            Deed::Transfer(Box::new(transfer))
+        };
+        if queues == Queues::Both {
+            self.wave.await_flat(results.0, results.1)?;
+            self.push(1, Deed::Nothing, true, true, results, (0, 0))?;
+        } else {
+            self.wave.await_vectors(results.0, results.1, numbers[0])?;
+        }
+        self.push(numbers[0], deed, eager, queues == Queues::Both, results, (0, 0))
+    }
+
+    /// Issues an operation among lanes whose result is there already, but may not be used before a wait.
+    pub(crate) fn issue_movement(&mut self, register: u16) -> Result<(), FaultKind> {
+        self.wave.await_vectors(register, 1, 1)?;
+        self.push(1, Deed::Nothing, true, false, (register, 1), (0, 0))
+    }
+
+    /// Issues a load of `count` scalars.
+    pub(crate) fn issue_scalars(
+        &mut self,
+        address: u64,
+        first: u8,
+        count: u8,
+    ) -> Result<(), FaultKind> {
+        self.memory.check(0, address, 4 * u32::from(count), false)?;
+        self.wave.await_scalars(first, count)?;
+        if self.schedule.timing == Timing::Eager {
+            self.load_scalars(address, first, count)?;
+        }
+        let eager = self.schedule.timing == Timing::Eager;
+        self.push(1, Deed::Scalars { address }, eager, true, (0, 0), (first, count))
+    }
+
+    /// Issues a reading of a clock into a pair that holds it already.
+    pub(crate) fn issue_clock(&mut self, first: u8) -> Result<(), FaultKind> {
+        self.wave.await_scalars(first, 2)?;
+        self.push(1, Deed::Nothing, true, true, (0, 0), (first, 2))
+    }
+
+    fn push(
+        &mut self,
+        queue: usize,
+        deed: Deed,
+        is_done: bool,
+        is_unordered: bool,
+        vectors: (u16, u16),
+        scalars: (u8, u8),
+    ) -> Result<(), FaultKind> {
+        let origin = self.wave.at;
+        self.wave.queues[queue].push_back(Pending {
+            origin,
+            deed,
+            is_done,
+            is_unordered,
+            vectors,
+            scalars,
+        });
+        // More than the counter can hold are not let out.
+        self.wait(queue, MOST[queue])
+    }
+
+    fn load_scalars(&mut self, address: u64, first: u8, count: u8) -> Result<(), FaultKind> {
+        for at in 0..count {
+            let mut word = [0; 4];
+            self.memory.get(0, address + 4 * u64::from(at), &mut word)?;
+            self.wave.scalars[usize::from(first + at)] = u32::from_le_bytes(word);
+        }
+        Ok(())
+    }
+
+    /// Waits until at most `left` operations of a queue (0 memory, 1 LDS) are outstanding. Where some may come
+    /// out of order, only a wait for all of them says anything.
+    pub(crate) fn wait(&mut self, queue: usize, left: usize) -> Result<(), FaultKind> {
+        if left > 0 && self.wave.queues[queue].iter().any(|pending| pending.is_unordered) {
+            return Ok(());
+        }
+        while self.wave.queues[queue].len() > left {
+            let Some(pending) = self.wave.queues[queue].pop_front() else { break };
+            self.blame = Some(pending.origin);
+            let (first, count) = pending.scalars;
+            match &pending.deed {
+                Deed::Transfer(transfer) => {
+                    if !pending.is_done {
+                        transfer.perform(self)?;
+                    }
+                    transfer.land(self)?;
+                }
+                Deed::Scalars { address } if !pending.is_done => {
+                    self.load_scalars(*address, first, count)?;
+                }
+                _ => {}
+            }
+            self.wave.scalars_arrived(first, count);
+            self.wave.vectors_arrived(pending.vectors.0, pending.vectors.1, queue);
+            self.blame = None;
+        }
+        Ok(())
+    }
+
+    /// Whether a load to LDS has not been waited for.
+    pub(crate) fn is_filling_lds(&self) -> bool {
+        self.wave.queues[0].iter().any(|pending| {
+            matches!(&pending.deed, Deed::Transfer(t) if matches!(t.action, Action::ToLds { .. }))
+        })
+    }
+}

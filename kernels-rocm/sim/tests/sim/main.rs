@@ -1,0 +1,10 @@
+//! Compiled kernels, executed: sources in `tests/kernels`, objects beside them in `tests/objects`.
+
+mod arithmetic;
+mod deletions;
+mod faults;
+mod groups;
+mod matrices;
+mod objects;
+mod speed;
+mod support;
