@@ -15,7 +15,7 @@ const TRIPLE: [[usize; 2]; 8] =
     [[0, 20], [4, 16], [8, 28], [12, 24], [32, 52], [36, 48], [40, 60], [44, 56]];
 
 /// Number of banks, and the phase of each lane.
-fn phases(target: Target, bytes: u32, is_read: bool) -> (u32, [u8; LANES]) {
+fn phases(target: Target, bytes: u32, is_read: bool) -> (u64, [u8; LANES]) {
     let even = |lanes: usize| std::array::from_fn(|lane| (lane / lanes) as u8);
     let groups = |groups: &[&[usize]]| {
         let mut phase = [0; LANES];
@@ -44,24 +44,66 @@ impl Step<'_> {
     pub(crate) fn count_passes(&mut self, transfer: &Transfer) {
         let is_read = matches!(transfer.action, Action::Load { .. });
         let (banks, phases) = phases(self.target(), transfer.bytes, is_read);
-        let words = u64::from(transfer.bytes.div_ceil(4));
+        let count = transfer.bytes.div_ceil(4) as usize;
         for piece in 0..transfer.pieces {
-            // Words of each phase, to be counted once however many lanes want them.
-            let mut wanted: [Vec<u64>; 8] = Default::default();
+            let mut words = [(0u8, 0u8, 0u64); 4 * LANES];
+            let mut used = 0;
             for lane in (0..LANES).filter(|lane| transfer.mask >> lane & 1 != 0) {
                 let first = (transfer.addresses[lane] + u64::from(transfer.offsets[piece])) / 4;
-                wanted[usize::from(phases[lane])].extend(first..first + words);
-            }
-            for mut phase in wanted.into_iter().filter(|phase| !phase.is_empty()) {
-                phase.sort_unstable();
-                phase.dedup();
-                let mut load = [0u64; 64];
-                for word in phase {
-                    load[(word % u64::from(banks)) as usize] += 1;
+                for word in first..first + count as u64 {
+                    words[used] = (phases[lane], (word % banks) as u8, word);
+                    used += 1;
                 }
-                self.tally.lds_passes += load.into_iter().max().unwrap_or(0);
-                self.tally.lds_ideal_passes += 1;
+            }
+            // Words of a bank stand together then, and those that several lanes want count once.
+            let words = &mut words[..used];
+            words.sort_unstable();
+            let (mut of_phase, mut of_bank) = ([0u64; 8], 0);
+            for (at, (phase, bank, word)) in words.iter().enumerate() {
+                let before = at.checked_sub(1).map(|before| words[before]);
+                of_bank = match before {
+                    Some((p, b, w)) if (p, b) == (*phase, *bank) => of_bank + u64::from(w != *word),
+                    _ => 1,
+                };
+                let most = &mut of_phase[usize::from(*phase)];
+                *most = of_bank.max(*most);
+            }
+            self.tally.lds_passes += of_phase.iter().sum::<u64>();
+            self.tally.lds_ideal_passes += of_phase.iter().filter(|most| **most > 0).count() as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_partition_the_lanes() {
+        for target in [Target::Gfx942, Target::Gfx950] {
+            for bytes in [4, 8, 12, 16] {
+                for is_read in [true, false] {
+                    let (banks, phases) = phases(target, bytes, is_read);
+                    let count = usize::from(*phases.iter().max().expect("64 lanes")) + 1;
+                    for phase in 0..count {
+                        let lanes = phases.iter().filter(|p| usize::from(**p) == phase).count();
+                        assert_eq!(lanes, LANES / count, "{target}, {bytes} bytes, phase {phase}");
+                        // No phase asks for more words than there are banks.
+                        assert!(
+                            lanes as u64 * u64::from(bytes / 4) <= banks,
+                            "{target}, {bytes} bytes"
+                        );
+                    }
+                }
             }
         }
+    }
+
+    #[test]
+    fn wide_reads_are_served_as_measured() {
+        let (_, phases) = phases(Target::Gfx950, 16, true);
+        let of = |phase| (0..LANES).filter(|lane| phases[*lane] == phase).collect::<Vec<_>>();
+        assert_eq!(of(0), [0, 1, 2, 3, 12, 13, 14, 15, 20, 21, 22, 23, 24, 25, 26, 27]);
+        assert_eq!(of(1), [4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 28, 29, 30, 31]);
     }
 }

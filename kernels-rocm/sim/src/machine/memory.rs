@@ -163,6 +163,12 @@ impl Memory {
         holds(at)
     }
 
+    /// The region that holds an address: where it begins, and its bytes.
+    pub(crate) fn region_at(&self, address: u64) -> Option<(u64, &[u8])> {
+        let region = &self.regions[self.region_of(address, 0)?];
+        Some((region.base, &region.bytes))
+    }
+
     /// Checks what a lane is about to do.
     pub(crate) fn check(
         &self,

@@ -202,7 +202,9 @@ impl Transfer {
     fn load(&self, step: &mut Step<'_>, first: u16, form: Form) -> Result<(), FaultKind> {
         let words = (self.bytes as usize).div_ceil(4);
         let mut lanes = [[0u32; LANES]; 8];
-        for lane in self.lanes() {
+        let is_plain = self.space == Space::Global && self.bytes.is_multiple_of(4);
+        let is_done = is_plain && self.load_from_one_region(step, &mut lanes[..words]);
+        for lane in self.lanes().filter(|_| !is_done) {
             for piece in 0..self.pieces {
                 let bytes = self.read(step, lane, piece)?;
                 for word in 0..words {
@@ -222,6 +224,31 @@ impl Transfer {
             }
         }
         Ok(())
+    }
+
+    /// Whole words from global memory where all lanes read one region, as they nearly always do. Whether they did.
+    fn load_from_one_region(&self, step: &Step<'_>, to: &mut [Lanes]) -> bool {
+        if self.mask == 0 {
+            return true;
+        }
+        let first = self.addresses[self.mask.trailing_zeros() as usize];
+        let Some((base, bytes)) = step.memory.region_at(first) else { return false };
+        let room = bytes.len() as u64;
+        let is_inside = |lane: usize| {
+            let from = self.addresses[lane].wrapping_sub(base);
+            from < room && u64::from(self.bytes) <= room - from
+        };
+        if !self.lanes().all(is_inside) {
+            return false;
+        }
+        for lane in self.lanes() {
+            let from = (self.addresses[lane] - base) as usize;
+            let words = bytes[from..].as_chunks::<4>().0;
+            for (to, word) in to.iter_mut().zip(words) {
+                to[lane] = u32::from_le_bytes(*word);
+            }
+        }
+        true
     }
 
     fn store(&self, step: &mut Step<'_>, words: &[Lanes]) -> Result<(), FaultKind> {
@@ -339,8 +366,11 @@ impl Step<'_> {
             Queues::Lds => &[1],
             Queues::Both => &[0, 1],
         };
-        transfer.announce(self)?;
         let eager = self.schedule.timing == Timing::Eager;
+        // What happens at once is checked as it happens, but for LDS, which also keeps what is in flight.
+        if !eager || transfer.writes_lds() {
+            transfer.announce(self)?;
+        }
         if eager {
             transfer.perform(self)?;
         }

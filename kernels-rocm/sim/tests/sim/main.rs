@@ -6,5 +6,6 @@ mod faults;
 mod groups;
 mod matrices;
 mod objects;
+mod shipped;
 mod speed;
 mod support;
