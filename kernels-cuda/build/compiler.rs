@@ -90,8 +90,7 @@ impl Compiler {
             .args(FLAGS)
             .args(REPORT)
             .arg(format!("-gencode=arch=compute_{number},code={target}"))
-            .arg("-I")
-            .arg(&source.headers)
+            .args(source.headers.iter().flat_map(|folder| [Path::new("-I"), folder]))
             .arg("-o")
             .args([to, &source.path]);
         command.output().map_err(|error| format!("{} does not run: {error}", self.path.display()))

@@ -15,7 +15,7 @@ pub(crate) fn plain(here: &Path) -> PathBuf {
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
     /// Where the headers are that do not lie where it says.
-    pub(crate) headers: PathBuf,
+    pub(crate) headers: Vec<PathBuf>,
     /// `family/file` without extension: the image's name.
     pub(crate) name: String,
     /// Its text and that of every header that it includes, part of its images' keys.
@@ -26,14 +26,14 @@ impl Source {
     /// All of them, in order of name.
     pub(crate) fn all(here: &Path) -> Vec<Source> {
         let (own, plain) = (here.join("kernels"), plain(here));
-        let headers = plain.join("device");
+        let headers = [own.join("cuda"), plain.join("device")];
         let within = |kernels: &PathBuf| Source::within(kernels, &headers);
         let mut sources: Vec<_> = [own, plain].iter().flat_map(within).collect();
         sources.sort_by(|a, b| a.name.cmp(&b.name));
         sources
     }
 
-    fn within(kernels: &Path, headers: &Path) -> Vec<Source> {
+    fn within(kernels: &Path, headers: &[PathBuf]) -> Vec<Source> {
         let families = list(kernels).into_iter().filter(|path| path.is_dir());
         let files = families.flat_map(|family| list(&family));
         let sources = files.filter(|path| path.extension().is_some_and(|e| e == "cu"));
@@ -83,7 +83,7 @@ pub(crate) fn list(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Adds a file's text, then that of the files it includes, each once.
-fn unfold(path: &Path, headers: &Path, seen: &mut Vec<PathBuf>, text: &mut Vec<u8>) {
+fn unfold(path: &Path, headers: &[PathBuf], seen: &mut Vec<PathBuf>, text: &mut Vec<u8>) {
     let path = path.canonicalize().unwrap_or_else(|error| panic!("cannot read {path:?}: {error}"));
     if seen.contains(&path) {
         return;
@@ -97,9 +97,9 @@ fn unfold(path: &Path, headers: &Path, seen: &mut Vec<PathBuf>, text: &mut Vec<u
         let name = line.trim_start().strip_prefix("#include \"").and_then(|l| l.split_once('"'));
         if let Some((name, _)) = name {
             // As compilers look for it.
-            let beside = folder.join(name);
-            let path = if beside.is_file() { beside } else { headers.join(name) };
-            unfold(&path, headers, seen, text);
+            let mut paths = [&folder].into_iter().chain(headers).map(|folder| folder.join(name));
+            let found = paths.find(|path| path.is_file());
+            unfold(&found.unwrap_or_else(|| folder.join(name)), headers, seen, text);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Plain kernels of every operator, for all GPU backends.
 //!
 //! Sources lie in `kernels/FAMILY/OP.cu`: blocks, shared memory, shuffles among 32 lanes and a few atomics, which the
-//! compilers of all vendors take, and a host's for emulation. What the languages differ in stands in `kernels/device`.
-//! Each backend compiles them for its own targets.
+//! compilers of all vendors take, and a host's for emulation. Each backend compiles them for its own targets, and brings a
+//! header `language.h` of what its language says otherwise: `kernels/device/number.cuh` lists it.
 //!
 //! The host's side is `src/ops/FAMILY/OP.rs`: a [`PortableRow`] with the image, what it takes and needs, and how operands
 //! that passed the operand check become launches on a [`Target`]. A backend makes a row of its table from it.

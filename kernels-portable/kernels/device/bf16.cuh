@@ -13,16 +13,15 @@ DEVICE u16 bf16_from_f32(float x) {
     return (u16)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
+// That of a number, by an instruction where there is one.
+#ifndef HAS_BF16_NEAREST
+DEVICE u16 bf16_nearest(float x) { return bf16_from_f32(x); }
+#endif
+
 // Towards zero, with the last bit set when something was cut off: it remembers on which side of every
 // shorter value `x` lies, so one more rounding to nearest is that of the exact value.
 DEVICE float f32_to_odd(double x) {
-#ifdef __CUDACC__
-    float cut = __double2float_rz(x);
-#else
-    float cut = (float)x;
-    double wide = cut;
-    if ((wide < 0 ? -wide : wide) > (x < 0 ? -x : x)) cut = float_of(bits_of(cut) - 1);
-#endif
+    float cut = towards_zero(x);
     return (double)cut == x || is_nan(cut) ? cut : float_of(bits_of(cut) | 1u);
 }
 
@@ -31,11 +30,6 @@ DEVICE u16 bf16_result(double x) {
     return x == x ? bf16_from_f32(f32_to_odd(x)) : (u16)(NAN_BITS >> 16);
 }
 DEVICE u16 bf16_result(float x) {
-#ifdef __CUDACC__
-    u16 bits;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    u16 bits = bf16_nearest(x);
     return x == x ? bits : (u16)(NAN_BITS >> 16);
-#else
-    return x == x ? bf16_from_f32(x) : (u16)(NAN_BITS >> 16);
-#endif
 }

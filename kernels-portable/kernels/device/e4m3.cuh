@@ -8,16 +8,12 @@ DEVICE u8 e4m3_from_f32(float x) {
     return (u8)(bits_of(x) >> 31 << 7 | encode_magnitude<3, 7>(x, 0x7E));
 }
 
-// The codes of two, the first one in the low byte.
+// The codes of two, the first one in the low byte; by an instruction where there is one.
+#ifndef HAS_E4M3_PAIR
 DEVICE u32 e4m3_pair_from_f32(float low, float high) {
-#ifdef __CUDACC__
-    u16 codes;
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(high), "f"(low));
-    return codes;
-#else
     return (u32)e4m3_from_f32(low) | (u32)e4m3_from_f32(high) << 8;
-#endif
 }
+#endif
 
 DEVICE float e4m3_to_f32(u8 code) {
     u32 magnitude = code & 0x7Fu;

@@ -17,15 +17,8 @@ DEVICE double gated_unit(float gate, float up, float limit, double weight) {
 DEVICE float near_sigmoid(float g) {
     constexpr float LOG2_E = 1.44269504f, LOG2_E_REST = 1.92596303e-8f, LN_2 = 0.693147181f;
     float exponent = -g * LOG2_E, rest = fmaf(-g, LOG2_E_REST, fmaf(-g, LOG2_E, -exponent));
-#ifdef __CUDACC__
-    float power, sigmoid;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(sigmoid) : "f"(1.0f + fmaf(power, rest * LN_2, power)));
-    return sigmoid;
-#else
-    float power = exp2f(exponent);
-    return 1.0f / (1.0f + fmaf(power, rest * LN_2, power));
-#endif
+    float power = near_power(exponent);
+    return near_reciprocal(1.0f + fmaf(power, rest * LN_2, power));
 }
 
 // bf16_result(gated_unit(…)), by f32 where that is sure to round alike: its error is below 2^-20, 16 of the units that

@@ -10,7 +10,7 @@ constexpr double LN_2 = 0.6931471803691238, LN_2_REST = 1.9082149292705877e-10;
 constexpr double INFINITY_64 = __builtin_huge_val();
 
 // exp(x + rest), of a rest that is small beside x.
-AMD_DEVICE double exp_of_sum(double x, double rest) {
+DEVICE double exp_of_sum(double x, double rest) {
     if (x > 710) return INFINITY_64;
     if (x < -746) return 0;
     double power = __builtin_rint(x * LOG2_E);
@@ -36,7 +36,7 @@ AMD_DEVICE double exp_of_sum(double x, double rest) {
 
 // 1 - erf(x) of x from 0.75 to 28: exp(-x^2) P(u) / (x + 1/2), where u runs from -1 at 0.75 to 1 at infinity and P is the
 // Chebyshev series of the rest, in powers.
-AMD_DEVICE double erfc_tail(double x) {
+DEVICE double erfc_tail(double x) {
     double u = (x - 4) / (x + 2.5);
     double p = -1.807932023216671e-11;
     p = __builtin_fma(p, u, 1.176640725930007e-10);
@@ -66,7 +66,7 @@ AMD_DEVICE double erfc_tail(double x) {
 }
 
 // erf(x) of |x| below 0.75.
-AMD_DEVICE double erf_near_zero(double x) {
+DEVICE double erf_near_zero(double x) {
     double z = x * x, s = -2.7835162072109215e-14;
     s = __builtin_fma(s, z, 4.4632242632864775e-13);
     s = __builtin_fma(s, z, -6.7113668551641105e-12);
@@ -87,9 +87,9 @@ AMD_DEVICE double erf_near_zero(double x) {
 }
 }  // namespace amd
 
-AMD_DEVICE double exp(double x) { return amd::exp_of_sum(x, 0); }
+DEVICE double exp(double x) { return amd::exp_of_sum(x, 0); }
 
-AMD_DEVICE double log(double x) {
+DEVICE double log(double x) {
     if (!(x > 0)) return x == 0 ? -amd::INFINITY_64 : __builtin_nan("");
     if (x == amd::INFINITY_64) return x;
     int exponent;
@@ -115,7 +115,7 @@ AMD_DEVICE double log(double x) {
 }
 
 // log(1 + x)
-AMD_DEVICE double log1p(double x) {
+DEVICE double log1p(double x) {
     double sum = 1 + x;
     if (sum == 1 || sum == amd::INFINITY_64) return x;
     // What the sum lost, by its derivative.
@@ -124,7 +124,7 @@ AMD_DEVICE double log1p(double x) {
 }
 
 // 1 - erf(x)
-AMD_DEVICE double erfc(double x) {
+DEVICE double erfc(double x) {
     double size = __builtin_fabs(x);
     if (size < 0.75) return 1 - amd::erf_near_zero(x);
     double tail = size > 28 ? 0 : amd::erfc_tail(size);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
-use crate::source::{LANGUAGE, Source};
+use crate::source::{HEADERS, Source};
 use crate::{Kernel, TARGETS, describe};
 
 /// The first release that knows every target.
@@ -122,8 +122,7 @@ impl Compiler {
         command
             .args(FLAGS)
             .arg(format!("--offload-arch={target}"))
-            .arg("-include")
-            .arg(workspace.join(LANGUAGE))
+            .args(HEADERS.map(|folder| format!("-I{}", workspace.join(folder).display())))
             .arg(&source.path)
             .arg("-o")
             .arg(to);

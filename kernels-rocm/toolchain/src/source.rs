@@ -7,8 +7,9 @@ use crate::TARGETS;
 use crate::compiler::FLAGS;
 use crate::digest::digest;
 
-/// What is included before every source: the device language.
-pub(crate) const LANGUAGE: &str = "kernels-rocm/kernels/device/language.h";
+/// Where the headers are that do not lie where an `#include` says: the device language, and those of plain kernels.
+pub(crate) const HEADERS: [&str; 2] =
+    ["kernels-rocm/kernels/device", "kernels-portable/kernels/device"];
 
 /// One `.cu` file.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub struct Source {
     pub path: PathBuf,
     /// `family/file` without extension: the object's name.
     pub name: String,
-    /// Its text and that of every header it includes, the device language first.
+    /// Its text and that of every header it includes.
     text: Vec<u8>,
 }
 
@@ -30,6 +31,7 @@ impl Source {
     /// # Errors
     /// A file that cannot be read.
     pub fn all(workspace: &Path) -> Result<Vec<Source>, String> {
+        let headers = HEADERS.map(|folder| workspace.join(folder));
         let mut sources = vec![];
         for folder in Source::FOLDERS {
             let folder = workspace.join(folder);
@@ -39,8 +41,7 @@ impl Source {
                     let name = name.with_extension("").to_string_lossy().replace('\\', "/");
                     if path.extension().is_some_and(|e| e == "cu") && is_ours(&name) {
                         let (mut seen, mut text) = (vec![], vec![]);
-                        unfold(&workspace.join(LANGUAGE), &mut seen, &mut text)?;
-                        unfold(&path, &mut seen, &mut text)?;
+                        unfold(&path, &headers, &mut seen, &mut text)?;
                         sources.push(Source { path, name, text });
                     }
                 }
@@ -88,7 +89,12 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// Adds a file's text, then that of the files it includes, each once.
-fn unfold(path: &Path, seen: &mut Vec<PathBuf>, text: &mut Vec<u8>) -> Result<(), String> {
+fn unfold(
+    path: &Path,
+    headers: &[PathBuf],
+    seen: &mut Vec<PathBuf>,
+    text: &mut Vec<u8>,
+) -> Result<(), String> {
     let fail = |error| format!("cannot read {}: {error}", path.display());
     let path = path.canonicalize().map_err(fail)?;
     if seen.contains(&path) {
@@ -101,7 +107,10 @@ fn unfold(path: &Path, seen: &mut Vec<PathBuf>, text: &mut Vec<u8>) -> Result<()
     for line in String::from_utf8_lossy(&own).lines() {
         let name = line.trim_start().strip_prefix("#include \"").and_then(|l| l.split_once('"'));
         if let Some((name, _)) = name {
-            unfold(&folder.join(name), seen, text)?;
+            // As the compiler looks for it.
+            let mut paths = [&folder].into_iter().chain(headers).map(|folder| folder.join(name));
+            let found = paths.find(|path| path.is_file());
+            unfold(&found.unwrap_or_else(|| folder.join(name)), headers, seen, text)?;
         }
     }
     Ok(())
@@ -129,21 +138,22 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        write(LANGUAGE, "#include \"lanes.h\"\n");
-        write("kernels-rocm/kernels/device/lanes.h", "");
+        let lanes = format!("{}/lanes.h", HEADERS[0]);
+        write(&format!("{}/language.h", HEADERS[0]), "#include \"lanes.h\"\n");
+        write(&lanes, "");
         let kernel = format!("{}/norm/rms.cu", Source::FOLDERS[0]);
         write(&kernel, "#include \"../device/number.cuh\"\n");
         let header = format!("{}/device/number.cuh", Source::FOLDERS[0]);
-        write(&header, "// one\n");
+        write(&header, "#include \"language.h\"\n// one\n");
         let digest_now = |target| {
             let sources = Source::all(workspace.path()).unwrap();
             assert_eq!(sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["norm/rms"]);
             sources[0].digest(target)
         };
         let mut seen = vec![digest_now("gfx942"), digest_now("gfx950")];
-        write(&header, "// two\n");
+        write(&header, "#include \"language.h\"\n// two\n");
         seen.push(digest_now("gfx942"));
-        write("kernels-rocm/kernels/device/lanes.h", "// waves\n");
+        write(&lanes, "// waves\n");
         seen.push(digest_now("gfx942"));
         write(&kernel, "#include \"../device/number.cuh\"\n\n");
         seen.push(digest_now("gfx942"));
