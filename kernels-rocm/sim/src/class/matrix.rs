@@ -308,3 +308,55 @@ impl Side {
         Ok(elements)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_lie_where_the_published_formulas_say() {
+        for register in 0..16 {
+            for lane in 0..LANES {
+                let (row, column) =
+                    (8 * (register / 4) + 4 * (lane / 32) + register % 4, lane % 32);
+                assert_eq!(result_place(32, row, column), (register, lane));
+                if register < 4 {
+                    let (row, column) = (4 * (lane / 16) + register, lane % 16);
+                    assert_eq!(result_place(16, row, column), (register, lane));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn operands_lie_where_the_published_formulas_say() {
+        // 16-bit elements: four a lane, then the next group of lanes.
+        assert_eq!(place(Layout::Runs, 32, 8, 16, 5, 3), (5, 48));
+        assert_eq!(place(Layout::Runs, 32, 8, 16, 5, 4), (37, 0));
+        // FP4 of the scaled forms: 32 a lane.
+        assert_eq!(place(Layout::Runs, 16, 128, 4, 3, 33), (19, 4));
+        // FP8 of the scaled forms: two runs of 16 a lane, half the depth apart.
+        assert_eq!(place(Layout::SplitRuns, 32, 64, 8, 1, 17), (33, 8));
+        assert_eq!(place(Layout::SplitRuns, 32, 64, 8, 1, 33), (1, 136));
+        assert_eq!(place(Layout::SplitRuns, 16, 128, 8, 1, 70), (1, 176));
+    }
+
+    #[test]
+    fn every_element_has_a_place_of_its_own() {
+        for (layout, side, depth, bits) in
+            [(Layout::Runs, 16, 32, 16), (Layout::SplitRuns, 32, 64, 8)]
+        {
+            let all = (0..side)
+                .flat_map(|row| (0..depth).map(move |k| place(layout, side, depth, bits, row, k)));
+            let mut places: Vec<_> = all.collect();
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), side * depth);
+            assert!(
+                places
+                    .iter()
+                    .all(|(lane, bit)| *lane < LANES && *bit < side * depth / LANES * bits)
+            );
+        }
+    }
+}

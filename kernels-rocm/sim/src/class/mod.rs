@@ -25,3 +25,6 @@ mod scalar_arithmetic;
 mod scalar_bits;
 pub(crate) mod scalar_memory;
 pub(crate) mod vector;
+
+#[cfg(test)]
+mod tests;
