@@ -104,7 +104,7 @@ fn addresses_are_pages_and_slots() {
     let first = pools.compressed.take(1).unwrap();
     let pages = filled(&pools, 70, 70);
     drop(first);
-    assert_eq!(pages.table().collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(pages.table(), [1, 2]);
     assert_eq!([0, 63, 64, 69].map(|entry| pages.entry_address(1, entry)), [64, 127, 128, 133]);
     assert_eq!([0, 31, 32, 34].map(|entry| pages.entry_address(2, entry)), [32, 63, 64, 66]);
     assert_eq!(pages.entry_address(1, 128), -1);

@@ -97,9 +97,9 @@ fn what_is_read_stays() {
     pages.commit(step, 193);
     let first = pages.share(&mut cache, None, &text(&tokens), 0);
     pages.share(&mut cache, Some(first), &text(&tokens), 1);
-    let table: Vec<_> = pages.table().collect();
+    let table = pages.table().to_vec();
     assert_eq!((cache.idle_pages(), cache.evict(10)), (0, 0));
-    assert_eq!(pages.table().collect::<Vec<_>>(), table);
+    assert_eq!(pages.table(), table);
     pools.check([&pages].into_iter(), &[], &cache).unwrap();
     drop(pages);
     assert_eq!((cache.idle_pages(), cache.evict(10)), (2, 2));
@@ -123,7 +123,7 @@ fn equal_pages_of_two_sequences_become_one() {
         pages.share(&mut cache, Some(first), &text(&tokens), 1);
     }
     assert_eq!(pools.free().compressed, PAGES - 4);
-    let shared: Vec<Vec<_>> = both.iter().map(|pages| pages.table().take(2).collect()).collect();
+    let shared: Vec<Vec<_>> = both.iter().map(|pages| pages.table()[..2].to_vec()).collect();
     assert_eq!(shared[0], shared[1]);
     pools.check(both.iter(), &[], &cache).unwrap();
 }

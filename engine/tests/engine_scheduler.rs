@@ -2,8 +2,11 @@
 //! scheduling itself costs.
 
 mod engine_support;
+#[path = "engine_support/instantaneous.rs"]
+mod instantaneous;
 
-use engine_support::{Drafts, FakeModel, finish, geometry, options, prompt, request};
+use engine_support::{Drafts, FakeModel, finish, options, prompt, request};
+use instantaneous::decoding;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -150,58 +153,27 @@ fn a_long_prompt_leaves_steps_in_time_for_those_that_decode() {
     assert_eq!(run(Some(1)), 16 + 1);
 }
 
-/// Answers at once, without looking.
-struct Instantaneous(Geometry);
-
-impl Forward for Instantaneous {
-    fn geometry(&self) -> &Geometry {
-        &self.0
-    }
-    fn step(&mut self, _: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
-        let sampled = |sample: &Sample<'_>| Sampled {
-            accepted: sample.drafts.len() as u64,
-            token: Some(7),
-            log_probs: vec![],
-        };
-        Ok(samples.iter().map(sampled).collect())
-    }
-    fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
-        Ok(drafters.iter().map(|_| vec![7; lists.block as usize]).collect())
-    }
-}
-
-/// Microseconds that a step of `running` requests that decode costs beside the model, at best and in
-/// the middle, while others wait.
+/// Microseconds that a step costs beside the model, at best and in the middle. In each step an equal
+/// share of the requests takes pages.
 fn step_us(running: u64) -> (f64, f64) {
-    let options = EngineOptions {
-        sequences: running,
-        step_tokens: running * 8,
-        chunk_tokens: running * 8,
-        pages: running * 8,
-        draft_tokens: 0,
-        ..options()
-    };
-    let mut engine = Engine::new(Instantaneous(geometry()), options).unwrap();
-    for n in 0..running + 100 {
-        let client = ClientId(n % 7);
-        engine.add(Request { client, ..request(prompt(n, 130), 330) }).unwrap();
-    }
-    let mut steps_us = Vec::new();
-    for _ in 0..300 {
-        let decodes = engine.running() as u64 == running && engine.work().steps > 20;
-        let start = Instant::now();
-        let events = engine.step().unwrap();
-        if decodes && events.len() as u64 == running {
-            steps_us.push(start.elapsed().as_secs_f64() * 1e6);
-        }
-    }
+    let mut engine = decoding(running, 8, |n| 130 + n % 64);
+    let mut steps_us: Vec<_> = (0..250)
+        .map(|_| {
+            let start = Instant::now();
+            let events = engine.step().unwrap();
+            let step_us = start.elapsed().as_secs_f64() * 1e6;
+            assert_eq!(events.len() as u64, running);
+            step_us
+        })
+        .collect();
     steps_us.sort_by(f64::total_cmp);
-    assert!(steps_us.len() > 200, "{} steps decode all requests", steps_us.len());
     (steps_us[0], steps_us[steps_us.len() / 2])
 }
 
-/// What a step costs beside the model grows as the requests do, and is at most 100 us for 1,024 where
-/// the code is optimised. The best step counts: whatever else the machine does comes on top.
+/// What a step costs beside the model grows as the requests do, and should be at most 100 us for 1,024
+/// where the code is optimised. It is not yet: 200 to 212 us at best, 240 in the middle, on two cores of
+/// a shared machine, of which copying the window addresses takes 35. CI's build is not optimised; there
+/// `engine_allocations` counts.
 #[test]
 fn a_step_of_1024_requests_costs_at_most_100_us() {
     let (few, _) = step_us(256);

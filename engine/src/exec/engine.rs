@@ -44,6 +44,9 @@ pub struct Engine<F: Forward> {
     work: Work,
     pace: Pace,
     clock: Clock,
+    /// The last step's, for their room.
+    schedule: Schedule,
+    lists: StepLists,
 }
 
 impl<F: Forward> Engine<F> {
@@ -84,6 +87,8 @@ impl<F: Forward> Engine<F> {
             work: Work::default(),
             pace: Pace::default(),
             clock,
+            schedule: Schedule::default(),
+            lists: StepLists::default(),
         })
     }
 
@@ -144,22 +149,34 @@ impl<F: Forward> Engine<F> {
     /// that were due come with the next step.
     pub fn step(&mut self) -> Result<Vec<Event>> {
         self.admit();
-        let schedule = self.schedule()?;
-        if !schedule.is_empty() {
-            let started = (self.clock)();
-            let (decoding, prompt_rows) = schedule.rows(&self.running);
-            match self.run(&schedule) {
-                Ok(sampled) => self.settle(schedule, sampled),
-                Err(error) => {
-                    self.undo(schedule);
-                    return Err(error);
-                }
-            }
-            self.draft()?;
-            let step_us = (self.clock)().saturating_sub(started).as_secs_f64() * 1e6;
-            self.pace.note(decoding, prompt_rows, step_us);
+        let mut schedule = std::mem::take(&mut self.schedule);
+        schedule.clear();
+        let ran = self.run(&mut schedule);
+        self.schedule = schedule;
+        ran?;
+        // About as many come next time.
+        let room = Vec::with_capacity(self.events.len());
+        Ok(std::mem::replace(&mut self.events, room))
+    }
+
+    fn run(&mut self, schedule: &mut Schedule) -> Result<()> {
+        self.share_out(schedule)?;
+        if schedule.is_empty() {
+            return Ok(());
         }
-        Ok(std::mem::take(&mut self.events))
+        let started = (self.clock)();
+        let (decoding, prompt_rows) = schedule.rows();
+        match self.compute(schedule) {
+            Ok(sampled) => self.settle(schedule, sampled),
+            Err(error) => {
+                self.undo(schedule);
+                return Err(error);
+            }
+        }
+        self.draft()?;
+        let step_us = (self.clock)().saturating_sub(started).as_secs_f64() * 1e6;
+        self.pace.note(decoding, prompt_rows, step_us);
+        Ok(())
     }
 
     /// Whether there is nothing to run and nothing to report.
@@ -259,21 +276,20 @@ impl<F: Forward> Engine<F> {
     }
 
     /// Shares out the rows of a step, has the pictures in them read and takes the pages they need.
-    fn schedule(&mut self) -> Result<Schedule> {
+    fn share_out(&mut self, schedule: &mut Schedule) -> Result<()> {
         let prompt_rows = self.options.step_us.map_or(u64::MAX, |us| self.pace.prompt_rows(us));
         let Self { model, pictures, options, .. } = self;
         let mut read = |input: &_, first_row| model.picture(input, first_row);
         let reach =
             |sequence: &mut Sequence, rows| sequence.read_pictures(rows, pictures, &mut read);
         let shares = Schedule::shares(&mut self.running, options, prompt_rows, reach)?;
-        let mut schedule = Schedule::default();
         while schedule.turns.len() < self.running.len() {
             let at = schedule.turns.len();
             let sequence = &mut self.running[at];
-            let settled = shares[at];
+            let (settled, due) = (shares[at], sequence.due_tokens());
             let rows = settled + sequence.drafts.len() as u64;
             match sequence.pages.begin(rows) {
-                Ok(step) => schedule.turns.push(Turn { settled, rows, step }),
+                Ok(step) => schedule.turns.push(Turn { settled, rows, due, step }),
                 Err(short) if self.cache.evict(short.wanted - short.free) > 0 => {}
                 Err(_) if !sequence.drafts.is_empty() => sequence.drafts.clear(),
                 Err(error) if at == 0 && self.running.len() == 1 => {
@@ -283,7 +299,8 @@ impl<F: Forward> Engine<F> {
                 Err(_) => self.set_back_youngest(),
             }
         }
-        Ok(schedule)
+        schedule.close();
+        Ok(())
     }
 
     /// The youngest is last, so no turn of this step is touched.
@@ -299,29 +316,23 @@ impl<F: Forward> Engine<F> {
         }
     }
 
-    /// Builds the lists and runs the model. The answers are in the order of [`Schedule::order`].
-    fn run(&mut self, schedule: &Schedule) -> Result<Vec<Sampled>> {
-        let order = schedule.order(&self.running);
-        let chunk =
-            |at: &usize| self.running[*at].chunk(schedule.turns[*at].settled, &self.geometry);
-        let chunks: Vec<_> = order.iter().map(chunk).collect();
-        let mut lists = StepLists::new(&chunks);
-        drop(chunks);
-        lists.want(schedule.outputs(&order, &self.running, self.geometry.draft_block));
-        self.work.add_step(&self.geometry, &lists);
-        if schedule.decodes(&self.running) {
-            let verifies = order.iter().any(|at| !self.running[*at].drafts.is_empty());
-            let (rows, pages) = ((lists.sequences, verifies), lists.table_pages);
-            if let Some(shape) = StepShape::padded(&self.options, &self.geometry, rows, pages) {
+    /// Builds the lists and runs the model. The answers are in the order of the schedule.
+    fn compute(&mut self, schedule: &Schedule) -> Result<Vec<Sampled>> {
+        let Self { running, geometry, options, lists, .. } = self;
+        let chunk = |(at, turn): (usize, &Turn)| running[at].chunk(turn.settled, geometry);
+        lists.fill(schedule.in_order().map(chunk));
+        lists.want(schedule.outputs(geometry.draft_block));
+        self.work.add_step(geometry, lists);
+        if schedule.decodes() {
+            let (rows, pages) = ((lists.sequences, schedule.verifies()), lists.table_pages);
+            if let Some(shape) = StepShape::padded(options, geometry, rows, pages) {
                 lists.pad(shape);
             }
         }
-        let samples: Vec<_> = order
-            .iter()
-            .filter(|at| schedule.reaches_end(**at, &self.running))
-            .map(|at| self.running[*at].sample())
-            .collect();
-        let sampled = self.model.step(&lists, &samples)?;
+        let ends = schedule.in_order().filter(|(_, turn)| turn.reaches_end());
+        let mut samples = Vec::with_capacity(running.len());
+        samples.extend(ends.map(|(at, _)| running[at].sample()));
+        let sampled = self.model.step(lists, &samples)?;
         if sampled.len() != samples.len() {
             let invariant = format!("{} answers for {}", sampled.len(), samples.len());
             return Err(Error::Internal { invariant });
@@ -330,24 +341,25 @@ impl<F: Forward> Engine<F> {
     }
 
     /// Keeps what stands, rolls the rest back, and lets finished requests go.
-    fn settle(&mut self, schedule: Schedule, sampled: Vec<Sampled>) {
-        let order = schedule.order(&self.running);
-        let mut answers: Vec<Option<Sampled>> = (0..self.running.len()).map(|_| None).collect();
-        let ends = order.into_iter().filter(|at| schedule.reaches_end(*at, &self.running));
-        for (at, sampled) in ends.zip(sampled) {
-            answers[at] = Some(sampled);
-        }
+    fn settle(&mut self, schedule: &mut Schedule, mut sampled: Vec<Sampled>) {
+        // Answers to requests that verify drafts come first, in the order of the requests; then the
+        // others.
+        let verified = |turn: &&Turn| turn.verifies() && turn.reaches_end();
+        let (mut next, mut next_verified) = (schedule.turns.iter().filter(verified).count(), 0);
         let mut finished = Vec::new();
-        for ((sequence, turn), answer) in self.running.iter_mut().zip(schedule.turns).zip(answers) {
+        for (sequence, turn) in self.running.iter_mut().zip(schedule.turns.drain(..)) {
             let mut kept = turn.settled;
-            let (mut sampled, mut is_over) = (false, false);
-            if let Some(answer) = answer {
+            let (mut is_number, mut is_over) = (false, false);
+            if turn.reaches_end() {
+                let place = if turn.verifies() { &mut next_verified } else { &mut next };
+                let answer = std::mem::take(&mut sampled[*place]);
+                *place += 1;
                 let before = sequence.usage();
                 let (taken, finish) = sequence.accept(answer, &mut self.events);
                 // The last token taken is not computed yet; those before it were drafts.
                 kept += taken.saturating_sub(1);
                 self.work.add_drafts(before, sequence.usage());
-                (sampled, is_over) = (finish != Some(FinishReason::NotANumber), finish.is_some());
+                (is_number, is_over) = (finish != Some(FinishReason::NotANumber), finish.is_some());
                 if let Some(reason) = finish {
                     self.events.push(sequence.finished(reason));
                     let generated = sequence.usage().generated_tokens;
@@ -357,7 +369,7 @@ impl<F: Forward> Engine<F> {
             }
             sequence.pages.commit(turn.step, kept);
             sequence.keep_fork();
-            if sampled && self.options.resume_points > 0 {
+            if is_number && self.options.resume_points > 0 {
                 sequence.share(&mut self.cache, is_over);
             }
             sequence.release_pictures(sequence.pages.tokens(), &mut self.pictures);
@@ -369,8 +381,8 @@ impl<F: Forward> Engine<F> {
         }
     }
 
-    fn undo(&mut self, schedule: Schedule) {
-        for (sequence, turn) in self.running.iter_mut().zip(schedule.turns) {
+    fn undo(&mut self, schedule: &mut Schedule) {
+        for (sequence, turn) in self.running.iter_mut().zip(schedule.turns.drain(..)) {
             sequence.pages.commit(turn.step, 0);
         }
     }
@@ -378,6 +390,9 @@ impl<F: Forward> Engine<F> {
     /// Drafts for every request whose next step decodes and has room for a draft.
     fn draft(&mut self) -> Result<()> {
         let limit = self.options.draft_tokens;
+        if limit == 0 {
+            return Ok(());
+        }
         let wanted = |sequence: &Sequence| sequence.drafts_wanted(limit);
         let drafting: Vec<_> =
             (0..self.running.len()).filter(|at| wanted(&self.running[*at]) > 0).collect();

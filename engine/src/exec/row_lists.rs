@@ -34,23 +34,14 @@ pub struct RowLists {
 }
 
 impl RowLists {
-    /// No rows yet, and room for some.
-    pub(super) fn with_room(rows: u64, window_tokens: u64, history_tokens: u64) -> Self {
-        let list = |columns: u64| Vec::with_capacity((rows * columns) as usize);
-        Self {
-            id: list(1),
-            position: list(1),
-            sequence: list(1),
-            picture: list(1),
-            window_at: list(window_tokens),
-            window_store: list(1),
-            open_store: list(1),
-            open_members: list(2),
-            visible: [list(1), list(1)],
-            store: [list(1), list(1)],
-            history: list(history_tokens),
-            output_at: Vec::new(),
-        }
+    /// Forgets all rows, keeping the room.
+    pub(super) fn clear(&mut self) {
+        let Self { id, position, sequence, picture, window_at, window_store, .. } = self;
+        let lists = [id, position, sequence, picture, window_at, window_store];
+        lists.into_iter().for_each(Vec::clear);
+        let Self { open_store, open_members, history, output_at, .. } = self;
+        [open_store, open_members, history, output_at].into_iter().for_each(Vec::clear);
+        self.visible.iter_mut().chain(&mut self.store).for_each(Vec::clear);
     }
 
     /// Rows so far.
@@ -70,21 +61,29 @@ impl RowLists {
         self.window_at.extend(repeat_n(-1, window as usize - seen.len()));
         self.window_at.extend_from_slice(seen);
         self.window_store.push(pages.window_address(position));
-        self.open_store.push(pages.open_address(position));
-        let group = position - position % 2..position + 1;
-        self.open_members.extend(match group.clone().count() {
-            2 => [group.start, position].map(|member| pages.open_address(member)),
-            _ => [-1, -1],
-        });
-        for (at, ratio) in [1, 2].into_iter().enumerate() {
-            let entries = (position + 1) / ratio;
-            self.visible[at].push(number(entries));
-            self.store[at].push(pages.store_address(ratio, position));
+        // The members of a group lie side by side on one page.
+        let own = pages.open_address(position);
+        self.open_store.push(own);
+        let completes = position % 2 == 1 && own >= 0;
+        self.open_members.extend(if completes { [own - 1, own] } else { [-1, -1] });
+        let entries = |ratio: u64| number((position + 1) / ratio);
+        self.visible[0].push(entries(1));
+        self.visible[1].push(entries(2));
+        self.store[0].push(pages.store_address(1, position));
+        self.store[1].push(pages.store_address(2, position));
+        self.push_history(chunk, position);
+    }
+
+    fn push_history(&mut self, chunk: &Chunk<'_>, position: u64) {
+        let last = position as usize;
+        let first = (last + 1).checked_sub(chunk.history_tokens as usize);
+        // All that is known, or with drafts or the start among it.
+        if let Some(ids) = first.and_then(|first| chunk.known.get(first..=last)) {
+            self.history.extend(ids.iter().rev().map(|id| number(u64::from(*id))));
+        } else {
+            let back = |back| position.checked_sub(back).map_or(-1, |at| chunk.id(at));
+            self.history.extend((0..chunk.history_tokens).map(back));
         }
-        self.history.extend(
-            (0..chunk.history_tokens)
-                .map(|back| position.checked_sub(back).map_or(-1, |at| chunk.id(at))),
-        );
     }
 
     /// Adds rows that change nothing, up to `tokens` rows and `outputs` outputs.

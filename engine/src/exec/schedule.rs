@@ -13,14 +13,34 @@ pub(super) struct Turn {
     pub(super) settled: u64,
     /// Rows: those and the drafts after them.
     pub(super) rows: u64,
+    /// Settled tokens that were not computed before the step.
+    pub(super) due: u64,
     /// Its open step.
     pub(super) step: Checkpoint,
 }
 
-/// The turns of a step, one for each running request in order; some have no rows.
+impl Turn {
+    /// Drafts that it verifies.
+    pub(super) fn drafts(&self) -> u64 {
+        self.rows - self.settled
+    }
+
+    pub(super) fn verifies(&self) -> bool {
+        self.drafts() > 0
+    }
+
+    /// Whether it computes the last settled token, so that a next one is sampled.
+    pub(super) fn reaches_end(&self) -> bool {
+        self.settled > 0 && self.settled == self.due
+    }
+}
+
+/// The turns of a step, one for each running request in order; some have no rows. It holds what
+/// building a step asks about each request, so that those passes do not visit the requests.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     pub(super) turns: Vec<Turn>,
+    order: Vec<usize>,
 }
 
 impl Schedule {
@@ -67,43 +87,49 @@ impl Schedule {
         Ok(shares)
     }
 
+    /// Begins anew, keeping the room.
+    pub(super) fn clear(&mut self) {
+        self.turns.clear();
+        self.order.clear();
+    }
+
+    /// Ends the sharing out: sorts the requests with rows, those that verify drafts first, so that
+    /// their outputs lie side by side.
+    pub(super) fn close(&mut self) {
+        let Self { turns, order } = self;
+        for verifies in [true, false] {
+            let some = |(_, turn): &(usize, &Turn)| turn.rows > 0 && turn.verifies() == verifies;
+            order.extend(turns.iter().enumerate().filter(some).map(|(at, _)| at));
+        }
+    }
+
+    /// The requests with rows, in the order of their rows, and their turns.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (usize, &Turn)> + Clone {
+        self.order.iter().map(|&at| (at, &self.turns[at]))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.turns.iter().all(|turn| turn.rows == 0)
+        self.order.is_empty()
     }
 
     /// Requests that decode, and rows of the prompts of others.
-    pub(super) fn rows(&self, running: &[Sequence]) -> (u64, u64) {
-        let turns = self.turns.iter().zip(running);
-        turns.fold((0, 0), |(decoding, prompt), (turn, sequence)| match sequence.due_tokens() {
-            1 => (decoding + u64::from(turn.rows > 0), prompt),
+    pub(super) fn rows(&self) -> (u64, u64) {
+        self.in_order().fold((0, 0), |(decoding, prompt), (_, turn)| match turn.due {
+            1 => (decoding + 1, prompt),
             _ => (decoding, prompt + turn.rows),
         })
     }
 
-    /// Requests with rows, those that verify drafts first: their outputs lie side by side.
-    pub(super) fn order(&self, running: &[Sequence]) -> Vec<usize> {
-        let some = || (0..self.turns.len()).filter(|at| self.turns[*at].rows > 0);
-        let verifies = |at: &usize| !running[*at].drafts.is_empty();
-        some().filter(verifies).chain(some().filter(|at| !verifies(at))).collect()
-    }
-
-    /// Whether a request's turn computes its last settled token, so that a next one is sampled.
-    pub(super) fn reaches_end(&self, at: usize, running: &[Sequence]) -> bool {
-        let settled = self.turns[at].settled;
-        settled > 0 && settled == running[at].due_tokens()
-    }
-
     /// The rows whose logits are wanted. A request that verifies drafts has `block + 1` outputs,
     /// however many drafts it has.
-    pub(super) fn outputs(&self, order: &[usize], running: &[Sequence], block: u64) -> Vec<i32> {
-        let (mut outputs, mut row) = (Vec::new(), 0);
-        for at in order {
-            let end = row + self.turns[*at].rows;
-            let drafts = running[*at].drafts.len() as u64;
-            if self.reaches_end(*at, running) {
-                outputs.extend((end - 1 - drafts..end).map(number));
-                if drafts > 0 {
-                    outputs.extend(std::iter::repeat_n(-1, (block - drafts) as usize));
+    pub(super) fn outputs(&self, block: u64) -> Vec<i32> {
+        let (mut outputs, mut row) = (Vec::with_capacity(self.order.len()), 0);
+        for (_, turn) in self.in_order() {
+            let end = row + turn.rows;
+            if turn.reaches_end() {
+                outputs.extend((end - 1 - turn.drafts()..end).map(number));
+                if turn.verifies() {
+                    outputs.extend(std::iter::repeat_n(-1, (block - turn.drafts()) as usize));
                 }
             }
             row = end;
@@ -111,9 +137,13 @@ impl Schedule {
         outputs
     }
 
+    /// Whether any request verifies drafts.
+    pub(super) fn verifies(&self) -> bool {
+        self.in_order().next().is_some_and(|(_, turn)| turn.verifies())
+    }
+
     /// Whether every request with rows computes its next token, so that none has prompt rows.
-    pub(super) fn decodes(&self, running: &[Sequence]) -> bool {
-        let decodes = |at: usize| self.turns[at].settled == 1 && self.reaches_end(at, running);
-        (0..self.turns.len()).all(|at| self.turns[at].rows == 0 || decodes(at))
+    pub(super) fn decodes(&self) -> bool {
+        self.in_order().all(|(_, turn)| turn.settled == 1 && turn.reaches_end())
     }
 }

@@ -36,29 +36,30 @@ pub struct UpperLists {
 impl StepLists {
     /// Of chunks of different sequences, one row of the page table each, in order.
     pub fn new(chunks: &[Chunk<'_>]) -> Self {
-        let longest = chunks.iter().map(|chunk| chunk.pages.table().len()).max().unwrap_or(0);
-        let rows = chunks.iter().map(|chunk| chunk.end - chunk.start).sum();
-        let (window_tokens, history_tokens) =
-            chunks.first().map_or((0, 0), |chunk| (chunk.window_tokens, chunk.history_tokens));
-        let table_pages = longest.next_power_of_two();
-        let mut lists = Self {
-            rows: RowLists::with_room(rows, window_tokens, history_tokens),
-            table: Vec::with_capacity(chunks.len() * table_pages),
-            sequences: chunks.len() as u64,
-            table_pages: table_pages as u64,
-            window_tokens,
-            history_tokens,
-            ..Self::default()
-        };
-        if chunks.iter().any(Chunk::parts_at_the_middle) {
-            lists.upper = Some(UpperLists::default());
-        }
-        for (sequence, chunk) in chunks.iter().enumerate() {
-            lists.push(sequence as u64, chunk);
-        }
-        lists.table.resize((lists.sequences * lists.table_pages) as usize, -1);
-        lists.pad_cells();
+        let mut lists = Self::default();
+        lists.fill(chunks.iter().copied());
         lists
+    }
+
+    /// As [`StepLists::new`], in the room of an earlier step.
+    pub(super) fn fill<'a>(&mut self, chunks: impl Iterator<Item = Chunk<'a>> + Clone) {
+        let longest = chunks.clone().map(|chunk| chunk.pages.table().len()).max().unwrap_or(0);
+        let first = chunks.clone().next();
+        (self.window_tokens, self.history_tokens) =
+            first.map_or((0, 0), |chunk| (chunk.window_tokens, chunk.history_tokens));
+        self.rows.clear();
+        self.table.clear();
+        self.cells.clear();
+        self.sequences = 0;
+        self.table_pages = longest.next_power_of_two() as u64;
+        let parts = chunks.clone().any(|chunk| chunk.parts_at_the_middle());
+        self.upper = parts.then(UpperLists::default);
+        for chunk in chunks {
+            self.push(self.sequences, &chunk);
+            self.sequences += 1;
+        }
+        self.table.resize((self.sequences * self.table_pages) as usize, -1);
+        self.pad_cells();
     }
 
     fn push(&mut self, sequence: u64, chunk: &Chunk<'_>) {
@@ -73,7 +74,7 @@ impl StepLists {
         self.push_pictures(chunk);
         let rows = sequence * self.table_pages;
         self.table.resize(rows as usize, -1);
-        self.table.extend(chunk.pages.table());
+        self.table.extend_from_slice(chunk.pages.table());
     }
 
     /// The parts of pictures that the chunk covers; its rows are the last ones so far.
@@ -130,16 +131,23 @@ impl StepLists {
         if let Some(upper) = &mut self.upper {
             upper.rows.pad_outputs(shape.outputs);
         }
-        let columns = self.table_pages.max(shape.table_pages);
-        let mut table = Vec::with_capacity((shape.sequences * columns) as usize);
-        for sequence in 0..self.sequences {
-            let row = sequence * self.table_pages;
-            table.extend(&self.table[row as usize..(row + self.table_pages) as usize]);
-            table.resize(((sequence + 1) * columns) as usize, -1);
+        self.widen_table(shape.table_pages);
+        self.sequences = self.sequences.max(shape.sequences);
+        self.table.resize((self.sequences * self.table_pages) as usize, -1);
+    }
+
+    /// Adds columns to the page table, up to `columns`.
+    fn widen_table(&mut self, columns: u64) {
+        let columns = self.table_pages.max(columns);
+        if columns > self.table_pages {
+            let mut table = Vec::with_capacity((self.sequences * columns) as usize);
+            for sequence in 0..self.sequences {
+                let row = sequence * self.table_pages;
+                table.extend(&self.table[row as usize..(row + self.table_pages) as usize]);
+                table.resize(((sequence + 1) * columns) as usize, -1);
+            }
+            (self.table, self.table_pages) = (table, columns);
         }
-        (self.sequences, self.table_pages) = (self.sequences.max(shape.sequences), columns);
-        table.resize((self.sequences * columns) as usize, -1);
-        self.table = table;
     }
 
     /// Its sizes; `None` for a step that has more parts than sizes say.

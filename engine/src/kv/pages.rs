@@ -30,8 +30,10 @@ pub struct SequencePages {
     /// The window of a position that it has passed, for the prefix cache.
     kept: Vec<Arc<Page>>,
     compressed: Vec<Held>,
-    window: Rolling,
-    open: Rolling,
+    /// Their ids, as every row of every step wants them.
+    table: Vec<i32>,
+    window: Rolling<WINDOW_PAGE_TOKENS>,
+    open: Rolling<OPEN_PAGE_TOKENS>,
 }
 
 /// A page of compressed entries of a sequence.
@@ -72,8 +74,9 @@ impl SequencePages {
             stored_tokens: 0,
             kept: Vec::new(),
             compressed: Vec::new(),
-            window: Rolling::new(pools.window.clone(), WINDOW_PAGE_TOKENS),
-            open: Rolling::new(pools.open.clone(), OPEN_PAGE_TOKENS),
+            table: Vec::new(),
+            window: Rolling::new(pools.window.clone()),
+            open: Rolling::new(pools.open.clone()),
         }
     }
 
@@ -86,7 +89,7 @@ impl SequencePages {
         let window = tokens.saturating_sub(window_tokens);
         pages.window_from = if windows.is_empty() { tokens } else { window };
         pages.window.extend(&(window..tokens), windows);
-        pages.compressed = compressed.into_iter().map(Held::Leased).collect();
+        pages.hold(compressed.into_iter().map(Held::Leased));
         pages.tokens = tokens;
         pages.stored_tokens = pages.compressed.len() as u64 * PAGE_TOKENS;
         pages
@@ -102,6 +105,8 @@ impl SequencePages {
     ) -> BlockId {
         let page = Arc::clone(self.compressed[at].page());
         let (id, lease) = cache.insert(before, prefix, at, page);
+        // Of an equal page that another sequence shared, where there is one.
+        self.table[at] = lease.page().id() as i32;
         self.compressed[at] = Held::Leased(lease);
         id
     }
@@ -138,11 +143,16 @@ impl SequencePages {
         let (windows, groups) = (self.window_reach(&reach), self.open_reach(&reach));
         let held = self.compressed.len() as u64;
         let wanted = reach.end.div_ceil(PAGE_TOKENS).saturating_sub(held);
+        let rolling = (self.window.missing(&windows), self.open.missing(&groups));
+        if (wanted, rolling) == (0, (0, 0)) {
+            // Most steps that decode: nothing is locked or made.
+            return Ok(Checkpoint { from, tokens });
+        }
         // Each is dropped, and so given back, when a later one fails.
         let compressed = self.pools.compressed.take(wanted)?;
-        let window = self.window.missing(&windows)?;
-        let open = self.open.missing(&groups)?;
-        self.compressed.extend(compressed.into_iter().map(Arc::new).map(Held::Own));
+        let window = self.window.take(rolling.0)?;
+        let open = self.open.take(rolling.1)?;
+        self.hold(compressed.into_iter().map(Arc::new).map(Held::Own));
         self.window.extend(&windows, window);
         self.open.extend(&groups, open);
         Ok(Checkpoint { from, tokens })
@@ -161,9 +171,12 @@ impl SequencePages {
         self.tokens = from + kept;
         let pages = self.tokens.max(self.stored_tokens).div_ceil(PAGE_TOKENS);
         self.compressed.truncate(pages as usize);
+        self.table.truncate(pages as usize);
         let end = self.tokens..self.tokens;
         self.window.keep(&self.window_reach(&end));
-        self.open.keep(&self.open_reach(&end));
+        // The page of the last positions too, though their group may be whole: the next step would
+        // take it again.
+        self.open.keep(&(self.tokens - self.tokens % OPEN_PAGE_TOKENS..self.tokens));
     }
 
     /// Address of a position's window entry, -1 when it is out of reach.
@@ -184,22 +197,31 @@ impl SequencePages {
 
     /// Address where the compressed entry that `position` completes is stored, -1 when it completes
     /// none or when the entry is there already.
+    #[inline]
     pub fn store_address(&self, ratio: u64, position: u64) -> i32 {
         let completes = (position + 1).is_multiple_of(ratio) && position >= self.stored_tokens;
         if completes { self.entry_address(ratio, position / ratio) } else { -1 }
     }
 
     /// Address of a compressed entry of `ratio` tokens, -1 when it has no page.
+    #[inline]
     pub fn entry_address(&self, ratio: u64, entry: u64) -> i32 {
         let entries = PAGE_TOKENS / ratio;
-        let page = self.compressed.get((entry / entries) as usize);
-        page.map_or(-1, |held| address(held.page(), entries, entry % entries))
+        let page = self.table.get((entry / entries) as usize);
+        page.map_or(-1, |page| address(*page, entries, entry % entries))
     }
 
     /// The page table of the compressed caches.
-    pub fn table(&self) -> impl ExactSizeIterator<Item = i32> + '_ {
-        // Ids are 31-bit by the pool's construction.
-        self.compressed.iter().map(|held| held.page().id() as i32)
+    pub fn table(&self) -> &[i32] {
+        &self.table
+    }
+
+    fn hold(&mut self, pages: impl Iterator<Item = Held>) {
+        for held in pages {
+            // Ids are 31-bit by the pool's construction.
+            self.table.push(held.page().id() as i32);
+            self.compressed.push(held);
+        }
     }
 
     /// Every address that a later step may read.

@@ -84,16 +84,17 @@ impl PagePool {
     /// # Errors
     /// [`OutOfPages`] when fewer are free.
     pub fn take(&self, count: u64) -> Result<Vec<Page>, OutOfPages> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
         let mut free = self.shared.free();
         let have = free.len() as u64;
         if have < count {
             let (pool, pages) = (self.shared.name, self.pages());
             return Err(OutOfPages { pool, wanted: count, free: have, pages });
         }
-        let taken = free.split_off((have - count) as usize);
-        drop(free);
         let page = |id| Page { id, pool: self.shared.clone() };
-        Ok(taken.into_iter().rev().map(page).collect())
+        Ok(free.drain((have - count) as usize..).rev().map(page).collect())
     }
 
     /// Whether every page is either free or among `owned`, and that once only: several may hold the

@@ -6,9 +6,8 @@ use std::{collections::VecDeque, ops::Range, sync::Arc};
 /// Neighbouring pages that follow a sequence's end; those left behind go back to the pool, unless the
 /// prefix cache keeps them.
 #[derive(Debug)]
-pub(super) struct Rolling {
+pub(super) struct Rolling<const PAGE_TOKENS: u64> {
     pool: PagePool,
-    page_tokens: u64,
     /// Which page of the sequence the front one is.
     first: u64,
     pages: VecDeque<Arc<Page>>,
@@ -16,15 +15,19 @@ pub(super) struct Rolling {
     addresses: Vec<i32>,
 }
 
-impl Rolling {
-    pub(super) fn new(pool: PagePool, page_tokens: u64) -> Self {
-        Self { pool, page_tokens, first: 0, pages: VecDeque::new(), addresses: Vec::new() }
+impl<const PAGE_TOKENS: u64> Rolling<PAGE_TOKENS> {
+    pub(super) fn new(pool: PagePool) -> Self {
+        Self { pool, first: 0, pages: VecDeque::new(), addresses: Vec::new() }
     }
 
-    /// Takes what `positions` need and are not held, at the end only.
-    pub(super) fn missing(&self, positions: &Range<u64>) -> Result<Vec<Arc<Page>>, OutOfPages> {
-        let pages = self.pool.take(self.span(positions).end.saturating_sub(self.end(positions)))?;
-        Ok(pages.into_iter().map(Arc::new).collect())
+    /// Pages that `positions` need and that are not held, at the end only.
+    pub(super) fn missing(&self, positions: &Range<u64>) -> u64 {
+        self.span(positions).end.saturating_sub(self.end(positions))
+    }
+
+    /// Takes so many pages, for [`Rolling::extend`].
+    pub(super) fn take(&self, pages: u64) -> Result<Vec<Arc<Page>>, OutOfPages> {
+        Ok(self.pool.take(pages)?.into_iter().map(Arc::new).collect())
     }
 
     /// The pages of positions, or none when some are not held.
@@ -38,15 +41,15 @@ impl Rolling {
         pages.cloned().collect()
     }
 
-    /// Holds pages that [`Rolling::missing`] took for the same positions, or those of another
+    /// Holds the pages that were missing for `positions`, or those of another
     /// sequence that hold the same entries.
     pub(super) fn extend(&mut self, positions: &Range<u64>, pages: Vec<Arc<Page>>) {
         if self.pages.is_empty() {
             self.first = self.span(positions).start;
         }
         for page in pages {
-            let first = address(&page, self.page_tokens, 0);
-            self.addresses.extend(first..first + self.page_tokens as i32);
+            let first = address(page.id() as i32, PAGE_TOKENS, 0);
+            self.addresses.extend(first..first + PAGE_TOKENS as i32);
             self.pages.push_back(page);
         }
     }
@@ -54,16 +57,19 @@ impl Rolling {
     /// Gives back every page without one of `positions`.
     pub(super) fn keep(&mut self, positions: &Range<u64>) {
         let span = self.span(positions);
+        if span == (self.first..self.first + self.pages.len() as u64) {
+            return;
+        }
         while self.first + self.pages.len() as u64 > span.end.max(self.first) {
             self.pages.pop_back();
         }
         let mut left_behind = 0;
         while self.first < span.start && self.pages.pop_front().is_some() {
             self.first += 1;
-            left_behind += self.page_tokens as usize;
+            left_behind += PAGE_TOKENS as usize;
         }
         self.addresses.drain(..left_behind);
-        self.addresses.truncate(self.pages.len() * self.page_tokens as usize);
+        self.addresses.truncate(self.pages.len() * PAGE_TOKENS as usize);
     }
 
     /// Address of a position's entry, -1 when its page is not held.
@@ -74,7 +80,7 @@ impl Rolling {
     /// Addresses of the entries of neighbouring positions whose pages are held, less those in front
     /// whose pages are not.
     pub(super) fn addresses(&self, positions: &Range<u64>) -> &[i32] {
-        let base = self.first * self.page_tokens;
+        let base = self.first * PAGE_TOKENS;
         let place = |position: u64| position.saturating_sub(base) as usize;
         self.addresses.get(place(positions.start)..place(positions.end)).unwrap_or(&[])
     }
@@ -96,12 +102,12 @@ impl Rolling {
         if positions.is_empty() {
             return 0..0;
         }
-        positions.start / self.page_tokens..positions.end.div_ceil(self.page_tokens)
+        positions.start / PAGE_TOKENS..positions.end.div_ceil(PAGE_TOKENS)
     }
 }
 
 /// The address of a slot of a page. Pools are small enough: their entries are checked to be 31-bit
 /// when the engine is made.
-pub(super) fn address(page: &Page, entries: u64, slot: u64) -> i32 {
-    i32::try_from(u64::from(page.id()) * entries + slot).expect("cache addresses are 31-bit")
+pub(super) fn address(page: i32, entries: u64, slot: u64) -> i32 {
+    i32::try_from(page as u64 * entries + slot).expect("cache addresses are 31-bit")
 }
