@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod exec;
+pub mod grammar;
 pub mod kv;
 pub mod measure;
 pub mod model;

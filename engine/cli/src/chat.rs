@@ -203,7 +203,7 @@ impl<'a> Talk<'a> {
         match reason {
             FinishReason::Length => console::note("the token limit ended the answer"),
             FinishReason::Cancelled => console::note("stopped"),
-            FinishReason::Stop(_) | FinishReason::NotANumber => {}
+            FinishReason::Stop(_) | FinishReason::NotANumber | FinishReason::FormLost => {}
         }
         self.conversation.messages.push(Message::Assistant(AssistantMessage {
             reasoning: (!reply.reasoning.is_empty()).then_some(reply.reasoning),

@@ -330,6 +330,7 @@ impl<F: Forward> Engine<F> {
             }
         }
         let ends = schedule.in_order().filter(|(_, turn)| turn.reaches_end());
+        ends.clone().for_each(|(at, _)| running[at].prepare_masks());
         let mut samples = Vec::with_capacity(running.len());
         samples.extend(ends.map(|(at, _)| running[at].sample()));
         let sampled = self.model.step(lists, &samples)?;

@@ -46,6 +46,8 @@ pub enum FinishReason {
     Cancelled,
     /// Its logits were no numbers.
     NotANumber,
+    /// The form that it was held to could not be followed further.
+    FormLost,
 }
 
 /// Tokens of a request.

@@ -51,6 +51,9 @@ pub struct Sample<'a> {
     pub prompt: &'a [u32],
     /// Ids generated before.
     pub generated: &'a [u32],
+    /// `[1 + drafts, ceil(vocab / 32)]` words, a bit for each id that may come at the row; empty
+    /// where any may.
+    pub masks: &'a [u32],
 }
 
 /// A sequence to draft for.

@@ -2,6 +2,7 @@
 
 use super::{EngineOptions, Geometry, PictureGeometry, PromptPicture};
 use crate::error::{Error, Result};
+use crate::grammar::Grammar;
 use crate::sample::SamplingParameters;
 use crate::text::TokenCount;
 
@@ -22,6 +23,8 @@ pub struct Request {
     pub pictures: Vec<PromptPicture>,
     /// How tokens are chosen.
     pub sampling: SamplingParameters,
+    /// What the answer is held to.
+    pub form: Option<Grammar>,
     /// Ids that end the answer. They count as generated but are not reported as tokens.
     pub stop_ids: Vec<u32>,
     /// Tokens to generate at most, the stop id included. `None`, and whatever passes the room that
@@ -52,6 +55,13 @@ impl Request {
         }
         if self.max_tokens == Some(0) {
             return refuse("max_tokens", "0 asks for nothing; give at least 1".into());
+        }
+        if let Some(form) = &self.form
+            && form.words() as u64 != geometry.vocab.div_ceil(32)
+        {
+            let (words, vocab) = (form.words(), geometry.vocab);
+            let problem = format!("masks of {words} words for a vocabulary of {vocab}");
+            return refuse("form", problem);
         }
         self.check_pictures(geometry.pictures.filter(|_| options.pictures > 0))?;
         self.sampling.check(geometry.vocab, options.biases)

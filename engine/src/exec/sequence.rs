@@ -7,6 +7,7 @@ use super::{
     RequestId, Sample, Sampled, Usage, What,
 };
 use crate::error::Result;
+use crate::grammar::{Constraint, Grammar};
 use crate::kv::{
     BlockId, PAGE_TOKENS, PagePools, Prefix, PrefixCache, PrefixHit, PrefixPicture, SequencePages,
 };
@@ -27,6 +28,11 @@ pub(super) struct Sequence {
     /// The spans of the request's pictures.
     pictures: Vec<PictureSpan>,
     pub(super) draws: Draws,
+    /// What the answer is held to, and its masks of the next step.
+    constraint: Option<Constraint>,
+    masks: Vec<u32>,
+    /// The constraint failed: the answer cannot go on.
+    form_lost: bool,
     /// Guesses of the next tokens, and which sequence of the last draft made them.
     pub(super) drafts: Vec<u32>,
     pub(super) draft_slot: u64,
@@ -67,6 +73,9 @@ impl Sequence {
             fork: None,
             upper_from: geometry.upper_from(tokens.len() as u64),
             pages: SequencePages::new(pools, geometry.window_tokens),
+            constraint: request.form.as_ref().map(Grammar::start),
+            masks: Vec::new(),
+            form_lost: false,
             drafts: Vec::new(),
             draft_slot: 0,
             sampled: false,
@@ -197,6 +206,17 @@ impl Sequence {
         self.pictures.iter().filter(|span| span.first_row.is_some()).count() as u64
     }
 
+    /// Works out which tokens may come at its last rows.
+    pub(super) fn prepare_masks(&mut self) {
+        self.masks.clear();
+        if let Some(constraint) = &mut self.constraint
+            && constraint.masks(&self.drafts, &mut self.masks).is_err()
+        {
+            self.masks.clear();
+            self.form_lost = true;
+        }
+    }
+
     /// What is wanted of its last rows.
     pub(super) fn sample(&self) -> Sample<'_> {
         let (prompt, generated) = self.tokens.split_at(self.request.prompt.len());
@@ -208,6 +228,7 @@ impl Sequence {
             position: self.tokens(),
             prompt,
             generated,
+            masks: &self.masks,
         }
     }
 
@@ -219,6 +240,9 @@ impl Sequence {
         events: &mut Vec<Event>,
     ) -> (u64, Option<FinishReason>) {
         let drafts = std::mem::take(&mut self.drafts);
+        if self.form_lost {
+            return (0, Some(FinishReason::FormLost));
+        }
         let accepted = &drafts[..sampled.accepted as usize];
         let mut log_probs = sampled.log_probs.into_iter();
         let (mut taken, mut finish) = (0, None);
@@ -251,6 +275,9 @@ impl Sequence {
             return Some(FinishReason::Stop(token));
         }
         events.push(Event { request: self.id, what: What::Token { id: token, log_probs } });
+        if self.constraint.as_mut().is_some_and(|constraint| constraint.accept(token).is_err()) {
+            return Some(FinishReason::FormLost);
+        }
         (self.room_tokens() == 0).then_some(FinishReason::Length)
     }
 

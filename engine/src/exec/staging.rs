@@ -39,6 +39,11 @@ impl Staging {
         self.place(list.iter().map(|value| value.to_le_bytes()), Enc::I32, shape)
     }
 
+    /// A list of bits, 32 a word, and where it will lie.
+    pub(crate) fn u32(&mut self, list: &[u32], shape: &[u64]) -> Result<View> {
+        self.place(list.iter().map(|value| value.to_le_bytes()), Enc::U32, shape)
+    }
+
     /// A list of numbers, and where it will lie.
     pub(crate) fn f32(&mut self, list: &[f32], shape: &[u64]) -> Result<View> {
         self.place(list.iter().map(|value| value.to_le_bytes()), Enc::F32, shape)

@@ -3,6 +3,7 @@
 mod draws;
 mod filter_lists;
 mod log_prober;
+mod masker;
 mod parameters;
 mod penaliser;
 mod philox;

@@ -2,6 +2,7 @@
 
 use super::filter_lists::{FilterLists, FilterViews};
 use super::log_prober::LogProber;
+use super::masker::Masker;
 use super::penaliser::Penaliser;
 use super::{Purpose, read};
 use crate::error::Result;
@@ -20,6 +21,7 @@ pub(crate) struct Sampler {
     filter: Plan<Filter>,
     draw: Plan<Draw>,
     penaliser: Penaliser,
+    masker: Masker,
     verifier: Option<Verifier>,
     log_prober: LogProber,
     staging: Staging,
@@ -49,6 +51,7 @@ impl Sampler {
         let filter = device.plan(Filter { vocab }, &want)?;
         let draw = device.plan(Draw { vocab }, &want)?;
         let penaliser = Penaliser::new(device, geometry, options)?;
+        let masker = Masker::new(device, geometry)?;
         let log_prober = LogProber::new(device, vocab, outputs)?;
         let verifier = match block {
             0 => None,
@@ -58,6 +61,7 @@ impl Sampler {
             filter.workspace_bytes(),
             draw.workspace_bytes(),
             penaliser.workspace_bytes(),
+            masker.workspace_bytes(),
             log_prober.workspace_bytes(),
             verifier.as_ref().map_or(0, Verifier::workspace_bytes),
         ];
@@ -73,6 +77,7 @@ impl Sampler {
             filter,
             draw,
             penaliser,
+            masker,
             verifier,
             log_prober,
             staging: Staging::new(device, "sampling lists", [outputs; 5])?,
@@ -108,7 +113,7 @@ impl Sampler {
     }
 
     /// Picks the tokens of `samples`, whose rows of `logits` `[outputs, vocab]` lie in order and whose
-    /// laws are `staged`. Penalties and biases change `logits` in place.
+    /// laws are `staged`. Penalties, biases and masks change `logits` in place.
     pub(crate) fn sample(
         &mut self,
         logits: &View,
@@ -125,6 +130,9 @@ impl Sampler {
         for (sample, first) in samples.iter().zip(&firsts) {
             if sample.parameters.changes_logits() {
                 self.penaliser.run(logits, *first, sample, lane)?;
+            }
+            if !sample.masks.is_empty() {
+                self.masker.run(logits, *first, sample, lane)?;
             }
         }
         let (p, token) = (self.p.rows(0..outputs)?, self.token.rows(0..outputs)?);

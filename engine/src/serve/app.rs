@@ -1,8 +1,8 @@
 //! What every request handler shares.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
@@ -19,6 +19,7 @@ use super::mailbox::EngineHandle;
 use super::options::ServerOptions;
 use super::pictures::PictureRoom;
 use crate::exec::{ClientId, PromptPicture};
+use crate::grammar::{GrammarError, Grammars};
 use crate::sample::Draws;
 use crate::text::{TokenCount, Tokenizer};
 use crate::vision::PictureLimits;
@@ -56,6 +57,8 @@ pub(super) struct App {
     /// Seconds since 1970 when the server started.
     pub(super) created: u64,
     is_draining: AtomicBool,
+    /// Made for the first request that wants a form.
+    grammars: OnceLock<Result<Grammars, GrammarError>>,
 }
 
 /// A job that fits the context.
@@ -78,6 +81,7 @@ impl App {
             pictures: PictureRoom::new(options.pictures),
             created,
             is_draining: AtomicBool::new(false),
+            grammars: OnceLock::new(),
             engine,
             model,
             options,
@@ -87,6 +91,15 @@ impl App {
     /// Ids of the vocabulary.
     pub(super) fn vocabulary(&self) -> u32 {
         self.engine.limits().vocabulary
+    }
+
+    /// What compiles forms.
+    ///
+    /// # Errors
+    /// Why there is nothing that does.
+    pub(super) fn grammars(&self) -> Result<&Grammars, GrammarError> {
+        let make = || Grammars::new(&self.model.tokenizer, self.vocabulary());
+        self.grammars.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
     /// Refuses new work from now on.
@@ -171,7 +184,9 @@ impl App {
         let (sampling, stop_ids) = (reply.sampling.clone(), reply.stop_ids.clone());
         let cache_salt = reply.cache_salt.clone();
         let client = ClientId::default();
-        let job = Job { client, prompt, pictures, stop_ids, max_tokens, cache_salt, sampling };
+        let form = reply.form.clone();
+        let job =
+            Job { client, prompt, pictures, form, stop_ids, max_tokens, cache_salt, sampling };
         Ok(Submission { job, reported_limit })
     }
 

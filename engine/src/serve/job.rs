@@ -1,6 +1,7 @@
 //! What the server asks of the engine, and what it hears back.
 
 use crate::exec::{ClientId, LogProbs, PromptPicture};
+use crate::grammar::Grammar;
 use crate::sample::SamplingParameters;
 
 /// One reply to generate.
@@ -12,6 +13,8 @@ pub struct Job {
     pub prompt: Vec<u32>,
     /// Its pictures.
     pub pictures: Vec<PromptPicture>,
+    /// What the reply is held to.
+    pub form: Option<Grammar>,
     /// Ids that end the reply besides the model's own.
     pub stop_ids: Vec<u32>,
     /// Most tokens to generate, at least 1; prompt and reply fit the context.

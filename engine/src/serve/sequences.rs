@@ -47,6 +47,7 @@ impl<F: Forward> Generator for Sequences<F> {
             prompt: job.prompt,
             pictures: job.pictures,
             sampling: job.sampling,
+            form: job.form,
             stop_ids: [&self.stop_ids[..], &job.stop_ids].concat(),
             max_tokens: Some(job.max_tokens),
             drafts: self.drafts,
@@ -126,6 +127,9 @@ fn ending(reason: FinishReason) -> Update {
         FinishReason::NotANumber => Update::Failed(Failure::Faulted(
             "the model's logits for this request were no numbers; other requests are not affected"
                 .to_owned(),
+        )),
+        FinishReason::FormLost => Update::Failed(Failure::Faulted(
+            "the form of the answer could not be followed further; simplify it".to_owned(),
         )),
         FinishReason::Cancelled => {
             Update::Failed(Failure::Faulted("the engine ended this request".to_owned()))

@@ -7,6 +7,8 @@
 
 #![allow(dead_code)]
 
+pub mod table;
+
 use std::collections::HashMap;
 use tandem_engine::error::Result;
 use tandem_engine::exec::{

@@ -151,11 +151,6 @@ fn c080_other_fields_are_named() {
     for (field, more) in [
         ("n", json!({ "n": 129 })),
         ("n", json!({ "n": 0 })),
-        ("response_format", json!({ "response_format": { "type": "json_object" } })),
-        (
-            "response_format",
-            json!({ "response_format": { "type": "json_schema", "json_schema": {} } }),
-        ),
         ("response_format.type", json!({ "response_format": {} })),
         ("no_such_field", json!({ "no_such_field": 1 })),
         ("stream_options.extra", json!({ "stream": true, "stream_options": { "extra": 1 } })),

@@ -9,6 +9,7 @@ mod disconnects;
 #[path = "../engine_support/mod.rs"]
 mod engine_support;
 mod fields;
+mod forms;
 mod joined;
 mod large_bodies;
 mod life;

@@ -12,6 +12,7 @@ use super::body::read_object;
 use super::chat_reply::{stream, whole_reply};
 use super::error::ApiError;
 use super::fields::Fields;
+use super::form::FormField;
 use super::messages::take_messages;
 use super::picture_field::{self, PictureField};
 use super::sampling::ReplyFields;
@@ -19,12 +20,13 @@ use super::thinking::take_thinking;
 use super::tools::take_tools;
 use super::{logprobs, unsupported};
 use crate::exec::PromptPicture;
+use crate::grammar::{Grammar, Surroundings};
 use crate::serve::admission::Permit;
 use crate::serve::answer::TextReader;
 use crate::serve::app::{App, Submission};
 use crate::serve::caller::Caller;
 use crate::serve::sse;
-use crate::text::{Conversation, ParseOptions, Prompt, SamplingRequest};
+use crate::text::{Conversation, ParseOptions, Prompt, ReplyStart, SamplingRequest};
 
 /// What the prompt comes from.
 const PROMPT_FIELD: &str = "messages";
@@ -33,6 +35,7 @@ const PROMPT_FIELD: &str = "messages";
 struct ChatRequest {
     conversation: Conversation,
     pictures: Vec<PictureField>,
+    form: Option<FormField>,
     reply: ReplyFields,
 }
 
@@ -79,26 +82,29 @@ fn read(app: &App, mut fields: Fields) -> Result<ChatRequest, ApiError> {
     let (messages, pictures) = take_messages(&mut fields)?;
     let (tools, tool_choice) = take_tools(&mut fields)?;
     let (thinking, effort) = take_thinking(&mut fields)?;
-    take_response_format(&mut fields)?;
+    let (response_format, form) = FormField::take_chat(&mut fields)?;
     let mut reply = ReplyFields::take(&mut fields, app.vocabulary())?;
     reply.sampling.log_probs = logprobs::take_chat(&mut fields)?;
     fields.finish_knowing(unsupported::chat_field)?;
-    let conversation =
-        Conversation { tools, tool_choice, thinking, effort, ..Conversation::new(messages) };
-    Ok(ChatRequest { conversation, pictures, reply })
+    let conversation = Conversation {
+        tools,
+        tool_choice,
+        thinking,
+        effort,
+        response_format,
+        ..Conversation::new(messages)
+    };
+    Ok(ChatRequest { conversation, pictures, form, reply })
 }
 
-/// Takes `response_format`, of which only text is possible.
-fn take_response_format(fields: &mut Fields) -> Result<(), ApiError> {
-    let Some(mut format) = fields.object("response_format")? else { return Ok(()) };
-    let kind = format.required_text("type")?;
-    if kind != "text" {
-        return Err(ApiError::unsupported(
-            "response_format",
-            format!("{kind:?} is not supported, answers are not held to a form; use \"text\""),
-        ));
-    }
-    format.finish()
+/// The grammar of a reply that is read with these options.
+fn compile(app: &App, form: FormField, options: &ParseOptions) -> Result<Grammar, ApiError> {
+    let reasons = match options.start {
+        ReplyStart::Reasoning | ReplyStart::ReasoningContinuation => true,
+        ReplyStart::Content | ReplyStart::ContentContinuation => false,
+        ReplyStart::ToolCalls => return Err(form.not_with_calls()),
+    };
+    form.compile(app, Surroundings { reasons, may_call: options.tool_calls })
 }
 
 /// Reads the request, takes its places, decodes its pictures and tokenises its prompt.
@@ -106,10 +112,14 @@ fn take_response_format(fields: &mut Fields) -> Result<(), ApiError> {
 /// # Errors
 /// What is wrong with the request, its conversation or a picture, or finds no place.
 fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedChat, ApiError> {
-    let ChatRequest { conversation, pictures, reply } = read(app, fields)?;
+    let ChatRequest { conversation, pictures, form, mut reply } = read(app, fields)?;
     let mut permit = app.admit(reply.replies)?;
     let RenderedChat { prompt, options, open_limit } = render(app, &conversation, &reply)?;
     drop(conversation);
+    if let Some(form) = form {
+        caller.check_waiting()?;
+        reply.form = Some(compile(app, form, &options)?);
+    }
     let pictures = picture_field::prepare(app, pictures, caller)?;
     permit.keep(pictures.room);
     // Without pictures there is nothing for the id to stand for.

@@ -19,10 +19,12 @@ use super::chat_reply::finish_word;
 use super::chunks::{AnswerChunks, Spelling};
 use super::error::ApiError;
 use super::fields::Fields;
+use super::form::FormField;
 use super::logprobs::{self, CompletionLogprobs};
 use super::prompt_field::{PromptField, take_prompts};
 use super::sampling::{MAX_REPLIES, ReplyFields};
 use super::unsupported;
+use crate::grammar::Surroundings;
 use crate::serve::admission::Permit;
 use crate::serve::answer::{Piece, TextReader};
 use crate::serve::answers::Answers;
@@ -41,6 +43,7 @@ struct CompletionRequest {
     prompts: Vec<(String, PromptField)>,
     /// Each text begins with its prompt.
     echo: bool,
+    form: Option<FormField>,
     reply: ReplyFields,
 }
 
@@ -94,13 +97,14 @@ fn read(app: &App, mut fields: Fields) -> Result<CompletionRequest, ApiError> {
         let problem = format!("{prompts} times n {replies} replies, at most {MAX_REPLIES}");
         return Err(ApiError::invalid("prompt", problem));
     }
+    let form = FormField::take(&mut fields)?;
     reply.sampling.log_probs = logprobs::take_completion(&mut fields)?;
     if echo && reply.sampling.log_probs.is_some() {
         let problem = "not together with logprobs: those of a prompt are not computed";
         return Err(ApiError::unsupported("echo", problem));
     }
     fields.finish_knowing(unsupported::completion_field)?;
-    Ok(CompletionRequest { prompts, echo, reply })
+    Ok(CompletionRequest { prompts, echo, form, reply })
 }
 
 /// Reads the request, takes its places and tokenises its prompts.
@@ -109,7 +113,7 @@ fn read(app: &App, mut fields: Fields) -> Result<CompletionRequest, ApiError> {
 /// What is wrong with the request or finds no place; 400 when a text surely has more tokens than
 /// fit: none is tokenised for that.
 fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedCompletion, ApiError> {
-    let CompletionRequest { prompts, echo, reply } = read(app, fields)?;
+    let CompletionRequest { prompts, echo, form, mut reply } = read(app, fields)?;
     let tokenizer = &app.model.tokenizer;
     for (path, prompt) in &prompts {
         if let PromptField::Text(text) = prompt {
@@ -117,6 +121,9 @@ fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedComplet
         }
     }
     let permit = app.admit(prompts.len() * reply.replies)?;
+    if let Some(form) = form {
+        reply.form = Some(form.compile(app, Surroundings::default())?);
+    }
     let (mut submissions, mut echoes) = (Vec::new(), Vec::new());
     for (path, prompt) in prompts {
         caller.check_waiting()?;

@@ -10,6 +10,7 @@ mod chunks;
 pub(super) mod completions;
 pub(super) mod error;
 mod fields;
+mod form;
 mod json;
 mod logprobs;
 mod messages;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
+use crate::grammar::Grammar;
 use crate::sample::SamplingParameters;
 
 /// Most stop strings of a request.
@@ -34,6 +35,8 @@ pub(in crate::serve) struct ReplyFields {
     pub(super) stop: Vec<String>,
     /// Ids that end a reply and are not shown.
     pub(in crate::serve) stop_ids: Vec<u32>,
+    /// What the replies are held to; compiled after the prompt is known to be sound.
+    pub(in crate::serve) form: Option<Grammar>,
     pub(super) stream: bool,
     pub(super) include_usage: bool,
     /// Only requests of equal salt share cached prefixes.
@@ -68,6 +71,7 @@ impl ReplyFields {
             sampling,
             stop,
             stop_ids,
+            form: None,
             stream,
             include_usage,
             cache_salt,

@@ -35,8 +35,9 @@ fn shared_field(name: &str) -> Option<&'static str> {
         "ignore_eos" | "min_tokens" | "include_stop_str_in_output" => {
             Some("not supported; end replies by stop strings, stop_token_ids and max_tokens")
         }
-        "guided_json" | "guided_regex" | "guided_choice" | "guided_grammar"
-        | "structured_outputs" => Some("answers are not held to a form; leave it out"),
+        "guided_json" | "guided_regex" | "guided_choice" | "guided_grammar" => {
+            Some("an older form; use structured_outputs")
+        }
         "use_beam_search" | "length_penalty" | "typical_p" | "mirostat" | "prompt_logprobs" => {
             Some("not supported; leave it out")
         }

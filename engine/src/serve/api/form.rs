@@ -1,0 +1,126 @@
+//! Forms that answers are held to: `response_format` and `structured_outputs`.
+//!
+//! The first is the protocol's own and is shown to the model as well; a schema is followed whether
+//! `strict` is given or not. The second is of this and other servers: `json`, `regex`, `choice` or
+//! `grammar`, for any answer.
+
+use serde_json::Value;
+
+use super::error::ApiError;
+use super::fields::{Fields, wrong_type};
+use crate::grammar::{Form, Grammar, Surroundings};
+use crate::serve::app::App;
+use crate::text::ResponseFormat;
+
+/// A form and the field that it comes from.
+#[derive(Clone, Debug)]
+pub(super) struct FormField {
+    path: String,
+    form: Form,
+}
+
+impl FormField {
+    /// Takes `structured_outputs`.
+    pub(super) fn take(fields: &mut Fields) -> Result<Option<Self>, ApiError> {
+        let Some(mut outputs) = fields.object("structured_outputs")? else { return Ok(None) };
+        let path = |name: &str| format!("structured_outputs.{name}");
+        let mut forms = Vec::new();
+        if let Some(schema) = outputs.take("json") {
+            forms.push((path("json"), Form::JsonSchema(schema)));
+        }
+        if let Some(pattern) = outputs.text("regex")? {
+            forms.push((path("regex"), Form::Regex(pattern)));
+        }
+        if let Some(texts) = outputs.list("choice")? {
+            forms.push((path("choice"), Form::Choice(choices(&path("choice"), texts)?)));
+        }
+        if let Some(grammar) = outputs.text("grammar")? {
+            forms.push((path("grammar"), Form::Lark(grammar)));
+        }
+        outputs.finish()?;
+        let (Some((path, form)), None) = (forms.pop(), forms.pop()) else {
+            let problem = "has not one of json, regex, choice and grammar; give exactly one";
+            return Err(ApiError::invalid("structured_outputs", problem));
+        };
+        Ok(Some(Self { path, form }))
+    }
+
+    /// Takes either field of a chat request; the first is for the prompt.
+    pub(super) fn take_chat(
+        fields: &mut Fields,
+    ) -> Result<(ResponseFormat, Option<Self>), ApiError> {
+        let format = response_format(fields)?;
+        let outputs = Self::take(fields)?;
+        let of = |path: &str, form| Some(Self { path: path.to_owned(), form });
+        let held = match &format {
+            ResponseFormat::Text => return Ok((format, outputs)),
+            ResponseFormat::JsonObject => of("response_format", Form::JsonObject),
+            ResponseFormat::JsonSchema(schema) => {
+                of("response_format.json_schema.schema", Form::JsonSchema(schema.clone()))
+            }
+        };
+        if outputs.is_some() {
+            let problem = "not together with response_format; send one of them";
+            return Err(ApiError::invalid("structured_outputs", problem));
+        }
+        Ok((format, held))
+    }
+
+    /// Compiles the form. Takes a while: not for the tasks of the runtime.
+    ///
+    /// # Errors
+    /// 400 with what of the form is wrong or not supported.
+    pub(super) fn compile(self, app: &App, around: Surroundings) -> Result<Grammar, ApiError> {
+        let refuse = |problem: String| ApiError::invalid(&self.path, problem);
+        let grammars = app.grammars().map_err(|error| refuse(error.to_string()))?;
+        grammars.compile(&self.form, around).map_err(|error| refuse(error.to_string()))
+    }
+
+    /// The error of a form where the prompt has begun tool calls.
+    pub(super) fn not_with_calls(&self) -> ApiError {
+        ApiError::invalid(&self.path, "not together with a tool_choice that asks for a call")
+    }
+}
+
+fn response_format(fields: &mut Fields) -> Result<ResponseFormat, ApiError> {
+    let Some(mut format) = fields.object("response_format")? else {
+        return Ok(ResponseFormat::Text);
+    };
+    let kind = format.required_text("type")?;
+    let asked = match kind.as_str() {
+        "text" => ResponseFormat::Text,
+        "json_object" => ResponseFormat::JsonObject,
+        "json_schema" => {
+            let mut named =
+                format.object("json_schema")?.ok_or_else(|| format.missing("json_schema"))?;
+            // Labels of the schema.
+            named.text("name")?;
+            named.text("description")?;
+            named.boolean("strict")?;
+            let path = named.path("schema");
+            let schema = named.take("schema").ok_or_else(|| named.missing("schema"))?;
+            if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
+                return Err(wrong_type(&path, "an object", &schema));
+            }
+            named.finish()?;
+            ResponseFormat::JsonSchema(schema)
+        }
+        _ => {
+            let problem = format!("{kind:?} is not supported; use text, json_object, json_schema");
+            return Err(ApiError::unsupported("response_format", problem));
+        }
+    };
+    format.finish()?;
+    Ok(asked)
+}
+
+fn choices(path: &str, texts: Vec<Value>) -> Result<Vec<String>, ApiError> {
+    if texts.is_empty() {
+        return Err(ApiError::invalid(path, "is empty; give at least one text"));
+    }
+    let text = |(index, text)| match text {
+        Value::String(text) if !text.is_empty() => Ok(text),
+        other => Err(wrong_type(&format!("{path}[{index}]"), "a text that is not empty", &other)),
+    };
+    texts.into_iter().enumerate().map(text).collect()
+}
