@@ -4,14 +4,9 @@ mod engine_support;
 
 use engine_support::table::{Law, engine};
 use engine_support::{Answer, answers, options};
-use std::sync::Arc;
-use tandem_engine::Result;
-use tandem_engine::exec::{
-    Batch, DraftBatch, Engine, EngineOptions, FinishReason, Geometry, Network, Request, Runner,
-};
+use tandem_engine::exec::{EngineOptions, FinishReason, Request};
 use tandem_engine::sample::SamplingParameters;
-use tandem_hal::{Device, Enc, Place, Rule, Stream, View};
-use tandem_reference::RefDevice;
+use tandem_hal::Rule;
 
 fn request(sampling: SamplingParameters, max_tokens: u64, drafts: bool) -> Request {
     let max_tokens = Some(max_tokens);

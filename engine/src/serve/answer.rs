@@ -47,6 +47,15 @@ impl TextReader {
         }
     }
 
+    /// The stop string that was reached.
+    fn stop_string(&self) -> Option<&str> {
+        match self {
+            Self::Chat(stream) => stream.stop_string(),
+            // Its protocol does not ask.
+            Self::Plain(_) => None,
+        }
+    }
+
     fn finish(&mut self, end: GenerationEnd) -> Vec<Event> {
         match self {
             Self::Chat(stream) => stream.finish(end),
@@ -72,6 +81,8 @@ pub(super) struct Piece {
     pub(super) events: Vec<Event>,
     /// The token; its text may come with a later piece.
     pub(super) token: Option<GeneratedToken>,
+    /// The stop string that ended the reply.
+    pub(super) stop: Option<String>,
 }
 
 /// A reply under way.
@@ -155,7 +166,8 @@ impl Answer {
 
     fn read(&mut self, token: GeneratedToken) -> Piece {
         self.usage.completion_tokens += 1;
-        let mut piece = Piece { events: self.reader.push(&self.tokenizer, token.id), token: None };
+        let events = self.reader.push(&self.tokenizer, token.id);
+        let mut piece = Piece { events, ..Piece::default() };
         piece.token = Some(token);
         self.note_reasoning(&piece.events);
         if self.reader.is_complete() {
@@ -171,6 +183,7 @@ impl Answer {
         let events = self.reader.finish(end);
         self.note_reasoning(&events);
         piece.events.extend(events);
+        piece.stop = self.reader.stop_string().map(str::to_owned);
         debug_assert!(has_finish(&piece.events), "a finished reader says why");
         self.usage.reasoning_tokens = self.reasoning_tokens();
         self.is_over = true;

@@ -69,6 +69,18 @@ pub(super) struct Submission {
     pub(super) reported_limit: Option<u64>,
 }
 
+impl Submission {
+    /// Tokens of its prompt.
+    pub(super) fn prompt_tokens(&self) -> u64 {
+        self.job.prompt.len() as u64
+    }
+
+    /// The ids of its prompt.
+    pub(super) fn into_prompt(self) -> Vec<u32> {
+        self.job.prompt
+    }
+}
+
 impl App {
     pub(super) fn new(engine: EngineHandle, model: ServedModel, options: ServerOptions) -> Self {
         let running = engine.limits().max_sequences;

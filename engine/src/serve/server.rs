@@ -10,8 +10,9 @@ use axum::http::{Method, Uri};
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
+use super::api::anthropic::messages;
 use super::api::error::ApiError;
-use super::api::{chat, completions, models};
+use super::api::{chat, completions, models, tokens};
 use super::app::{App, ServedModel};
 use super::health::health;
 use super::mailbox::EngineHandle;
@@ -113,6 +114,11 @@ fn router(app: Arc<App>) -> Router {
         .route("/v1/models/{*name}", get(models::one))
         .route("/v1/chat/completions", post(chat::answer))
         .route("/v1/completions", post(completions::answer))
+        .route("/v1/messages", post(messages::answer))
+        .route("/v1/messages/count_tokens", post(messages::count))
+        .route("/tokenize", post(tokens::tokenize))
+        .route("/detokenize", post(tokens::detokenize))
+        .route("/version", get(tokens::version))
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)
         .with_state(app)

@@ -15,6 +15,8 @@ use tokio_stream::Stream;
 pub(super) enum Frame {
     /// A JSON object on one line.
     Data(Value),
+    /// The same, with the event's name before it.
+    Named(&'static str, Value),
     /// The reply is complete. A stream that fails ends with an error object and without this.
     Done,
 }
@@ -36,6 +38,9 @@ impl<C: Chunks> Stream for Events<C> {
                 Ok(match frame {
                     // JSON text has no line ends, which an event could not carry.
                     Frame::Data(value) => Event::default().data(value.to_string()),
+                    Frame::Named(name, value) => {
+                        Event::default().event(name).data(value.to_string())
+                    }
                     Frame::Done => Event::default().data("[DONE]"),
                 })
             })

@@ -25,6 +25,16 @@ impl Stamp {
         }
     }
 
+    /// The id of the reply.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The model's name.
+    pub(super) fn model(&self) -> &str {
+        &self.model
+    }
+
     /// A body with these fields and `object`.
     pub(super) fn json(&self, object: &str) -> Map<String, Value> {
         let mut body = Map::new();

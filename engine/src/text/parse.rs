@@ -72,6 +72,8 @@ pub struct ReplyParser {
     at_start: bool,
     /// Text that may belong to a marker or stop string.
     held: String,
+    /// The stop string that ended the reply.
+    stop_string: Option<String>,
     events: EventList,
 }
 
@@ -89,6 +91,7 @@ impl ReplyParser {
             stops,
             at_start: !continues,
             held: String::new(),
+            stop_string: None,
             events: EventList::default(),
         };
         match parser.options.start {
@@ -131,6 +134,11 @@ impl ReplyParser {
         self.flush();
         self.end(reason);
         self.events.take()
+    }
+
+    /// The stop string that ended the reply.
+    pub fn stop_string(&self) -> Option<&str> {
+        self.stop_string.as_deref()
     }
 
     /// True when a stop string ended the reply: more pieces would be dropped.
@@ -187,7 +195,7 @@ impl ReplyParser {
     fn answer_character(&mut self, character: char) {
         self.held.push(character);
         if let Some(length) = self.stops.push(character) {
-            self.held.truncate(self.held.len() - length);
+            self.stop_string = Some(self.held.split_off(self.held.len() - length));
             self.flush();
             self.end(FinishReason::Stop);
         }

@@ -49,6 +49,11 @@ impl ReplyStream {
         self.parser.finish(end)
     }
 
+    /// The stop string that ended the reply.
+    pub fn stop_string(&self) -> Option<&str> {
+        self.parser.stop_string()
+    }
+
     /// True when a stop string ended the reply: generation can stop.
     pub fn is_finished(&self) -> bool {
         self.parser.is_finished()

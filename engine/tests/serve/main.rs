@@ -1,5 +1,6 @@
 //! The server, over a scripted engine: every case is named after its number where it has one.
 
+mod anthropic;
 mod bodies;
 mod characters;
 mod choices;
@@ -27,4 +28,5 @@ mod server;
 mod shapes;
 mod stops;
 mod support;
+mod tokens;
 mod tool_calls;

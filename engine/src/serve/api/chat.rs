@@ -32,20 +32,20 @@ use crate::text::{Conversation, ParseOptions, Prompt, ReplyStart, SamplingReques
 const PROMPT_FIELD: &str = "messages";
 
 /// A chat request that was read.
-struct ChatRequest {
-    conversation: Conversation,
-    pictures: Vec<PictureField>,
-    form: Option<FormField>,
-    reply: ReplyFields,
+pub(super) struct ChatRequest {
+    pub(super) conversation: Conversation,
+    pub(super) pictures: Vec<PictureField>,
+    pub(super) form: Option<FormField>,
+    pub(super) reply: ReplyFields,
 }
 
 /// A chat request whose prompt was tokenised.
-struct PreparedChat {
-    submission: Submission,
+pub(super) struct PreparedChat {
+    pub(super) submission: Submission,
     /// How its reply is read.
-    options: ParseOptions,
-    reply: ReplyFields,
-    permit: Permit,
+    pub(super) options: ParseOptions,
+    pub(super) reply: ReplyFields,
+    pub(super) permit: Permit,
 }
 
 /// A chat request as a prompt that may fit.
@@ -64,7 +64,10 @@ pub(in crate::serve) async fn answer(
     body: Body,
 ) -> Result<Response, ApiError> {
     app.check_open()?;
-    let prepared = read_object(&app, &headers, body, prepare).await?;
+    let prepared = read_object(&app, &headers, body, |app, fields, caller| {
+        prepare(app, read(app, fields)?, caller)
+    });
+    let prepared = prepared.await?;
     let PreparedChat { submission, options, reply, permit } = prepared;
     let max_tokens = submission.reported_limit;
     let reader = || TextReader::chat(options.clone());
@@ -77,7 +80,7 @@ pub(in crate::serve) async fn answer(
     Ok(app.with_limit_header(response, max_tokens))
 }
 
-fn read(app: &App, mut fields: Fields) -> Result<ChatRequest, ApiError> {
+pub(super) fn read(app: &App, mut fields: Fields) -> Result<ChatRequest, ApiError> {
     app.check_model(fields.text("model")?.as_deref())?;
     let (messages, pictures) = take_messages(&mut fields)?;
     let (tools, tool_choice) = take_tools(&mut fields)?;
@@ -107,12 +110,16 @@ fn compile(app: &App, form: FormField, options: &ParseOptions) -> Result<Grammar
     form.compile(app, Surroundings { reasons, may_call: options.tool_calls })
 }
 
-/// Reads the request, takes its places, decodes its pictures and tokenises its prompt.
+/// Takes the places of a request, decodes its pictures and tokenises its prompt.
 ///
 /// # Errors
 /// What is wrong with the request, its conversation or a picture, or finds no place.
-fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedChat, ApiError> {
-    let ChatRequest { conversation, pictures, form, mut reply } = read(app, fields)?;
+pub(super) fn prepare(
+    app: &App,
+    request: ChatRequest,
+    caller: &Caller,
+) -> Result<PreparedChat, ApiError> {
+    let ChatRequest { conversation, pictures, form, mut reply } = request;
     let mut permit = app.admit(reply.replies)?;
     let RenderedChat { prompt, options, open_limit } = render(app, &conversation, &reply)?;
     drop(conversation);

@@ -23,6 +23,7 @@ use super::form::FormField;
 use super::logprobs::{self, CompletionLogprobs};
 use super::prompt_field::{PromptField, take_prompts};
 use super::sampling::{MAX_REPLIES, ReplyFields};
+use super::tokens::spelled;
 use super::unsupported;
 use crate::grammar::Surroundings;
 use crate::serve::admission::Permit;
@@ -32,7 +33,7 @@ use crate::serve::app::{App, Submission};
 use crate::serve::caller::Caller;
 use crate::serve::sse;
 use crate::serve::stamp::Stamp;
-use crate::text::{ControlToken, Event, FinishReason, PlainStream, TokenCount, Tokenizer};
+use crate::text::{ControlToken, Event, FinishReason, TokenCount, Tokenizer};
 
 /// Tokens of a reply when the request says nothing, as the protocol has it.
 const OPEN_LIMIT: u64 = 16;
@@ -143,13 +144,6 @@ fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedComplet
         echoes.push(text);
     }
     Ok(PreparedCompletion { submissions, echoes, reply, permit })
-}
-
-/// The text of ids, as a reply of the same ids would have it.
-fn spelled(tokenizer: &Tokenizer, ids: &[u32]) -> String {
-    let mut stream = PlainStream::new(&[]);
-    let text = stream.push(tokenizer, ids);
-    text + &stream.finish()
 }
 
 async fn whole_reply(

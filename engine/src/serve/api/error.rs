@@ -115,6 +115,25 @@ impl ApiError {
         Self { code: Some(code), ..self }
     }
 
+    /// The status of the answer.
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What is wrong and what would work.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The answer with a body of another protocol.
+    pub(super) fn respond(&self, body: impl IntoResponse) -> Response {
+        let mut response = (self.status, body).into_response();
+        if let Some(seconds) = self.retry_after_seconds {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+
     /// The error object.
     pub(in crate::serve) fn json(&self) -> Value {
         json!({ "error": {
@@ -178,11 +197,7 @@ impl From<TextError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Json(self.json())).into_response();
-        if let Some(seconds) = self.retry_after_seconds {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        response
+        self.respond(Json(self.json()))
     }
 }
 

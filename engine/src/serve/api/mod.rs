@@ -1,8 +1,9 @@
-//! OpenAI's protocol: bodies to jobs, answers to JSON.
+//! The protocols, OpenAI's and in [`anthropic`] Anthropic's: bodies to jobs, answers to JSON.
 //!
 //! Fields are read strictly: `null` is the same as absent, a field named twice, of another type,
 //! unknown or not supported is a 400 that names it. Nothing that changes the answer is ignored.
 
+pub(super) mod anthropic;
 mod body;
 pub(super) mod chat;
 mod chat_reply;
@@ -19,5 +20,6 @@ mod picture_field;
 mod prompt_field;
 pub(super) mod sampling;
 mod thinking;
+pub(super) mod tokens;
 mod tools;
 mod unsupported;

@@ -1,4 +1,4 @@
-//! Pictures in messages: OpenAI's `image_url` with a data URL.
+//! Pictures in messages: OpenAI's `image_url` with a data URL, Anthropic's `source`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -39,6 +39,26 @@ impl PictureField {
         }
         fields.finish()?;
         Ok(Self { path, url })
+    }
+
+    /// Takes the `source` of a block, as Anthropic's protocol has it.
+    pub(super) fn take_source(block: &mut Fields) -> Result<Self, ApiError> {
+        let mut source = block.object("source")?.ok_or_else(|| block.missing("source"))?;
+        let kind = source.required_text("type")?;
+        let field = match kind.as_str() {
+            "base64" => {
+                let media = source.required_text("media_type")?;
+                let url = format!("data:{media};base64,{}", source.required_text("data")?);
+                Self { path: source.path("data"), url }
+            }
+            "url" => Self { path: source.path("url"), url: source.required_text("url")? },
+            _ => {
+                let problem = format!("{kind:?} is not supported; send base64");
+                return Err(ApiError::unsupported(&source.path("type"), problem));
+            }
+        };
+        source.finish()?;
+        Ok(field)
     }
 
     /// The bytes of the file.

@@ -16,7 +16,7 @@ use crate::sample::SamplingParameters;
 const MAX_STOPS: usize = 16;
 
 /// Most tokens that a request may ask for; larger values mean the same.
-const ANY_LIMIT: i128 = u64::MAX as i128;
+pub(super) const ANY_LIMIT: i128 = u64::MAX as i128;
 
 /// Most replies of a request, over all its prompts.
 pub(super) const MAX_REPLIES: usize = 128;
@@ -43,13 +43,30 @@ pub(in crate::serve) struct ReplyFields {
     pub(in crate::serve) cache_salt: String,
 }
 
+impl Default for ReplyFields {
+    /// One reply with all that the hosted model does when nothing is said.
+    fn default() -> Self {
+        Self {
+            replies: 1,
+            max_tokens: None,
+            sampling: SamplingParameters { temperature: 1.0, ..SamplingParameters::default() },
+            stop: Vec::new(),
+            stop_ids: Vec::new(),
+            form: None,
+            stream: false,
+            include_usage: false,
+            cache_salt: String::new(),
+        }
+    }
+}
+
 impl ReplyFields {
     /// Takes the shared fields.
     pub(super) fn take(fields: &mut Fields, vocabulary: u32) -> Result<Self, ApiError> {
         let replies = fields.integer("n", 1..=MAX_REPLIES as i128)?.unwrap_or(1) as usize;
         let max_tokens = max_tokens(fields)?;
         let sampling = sampling(fields, vocabulary)?;
-        let stop = stop(fields)?;
+        let stop = Self::take_stops(fields, "stop")?;
         let stop_ids = stop_ids(fields, vocabulary)?;
         let stream = fields.boolean("stream")?.unwrap_or(false);
         let include_usage = match fields.object("stream_options")? {
@@ -76,6 +93,30 @@ impl ReplyFields {
             include_usage,
             cache_salt,
         })
+    }
+
+    /// Takes the stop strings, one or a list.
+    pub(super) fn take_stops(fields: &mut Fields, name: &str) -> Result<Vec<String>, ApiError> {
+        let values = match fields.take(name) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(list)) => list,
+            Some(one) => vec![one],
+        };
+        if values.len() > MAX_STOPS {
+            let problem = format!("{} strings, at most {MAX_STOPS} are supported", values.len());
+            return Err(ApiError::invalid(name, problem));
+        }
+        values
+            .into_iter()
+            .map(|value| match value {
+                Value::String(text) if text.is_empty() => Err(ApiError::invalid(
+                    name,
+                    "an empty string would stop every reply; remove it",
+                )),
+                Value::String(text) => Ok(text),
+                other => Err(wrong_type(name, "a string or an array of strings", &other)),
+            })
+            .collect()
     }
 }
 
@@ -156,28 +197,6 @@ fn logit_bias(fields: &mut Fields, vocabulary: u32) -> Result<Vec<(u32, f32)>, A
         biases.push((id, bias as f32));
     }
     Ok(biases)
-}
-
-fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
-    let values = match fields.take("stop") {
-        None => return Ok(Vec::new()),
-        Some(Value::Array(list)) => list,
-        Some(one) => vec![one],
-    };
-    if values.len() > MAX_STOPS {
-        let problem = format!("{} strings, at most {MAX_STOPS} are supported", values.len());
-        return Err(ApiError::invalid("stop", problem));
-    }
-    values
-        .into_iter()
-        .map(|value| match value {
-            Value::String(text) if text.is_empty() => {
-                Err(ApiError::invalid("stop", "an empty string would stop every reply; remove it"))
-            }
-            Value::String(text) => Ok(text),
-            other => Err(wrong_type("stop", "a string or an array of strings", &other)),
-        })
-        .collect()
 }
 
 fn stop_ids(fields: &mut Fields, vocabulary: u32) -> Result<Vec<u32>, ApiError> {
