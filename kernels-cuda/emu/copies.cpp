@@ -116,30 +116,39 @@ void barrier_wait(unsigned long long *barrier, unsigned parity, const char *file
     wait_until([=] { return barriers[barrier].phase != parity; });
 }
 
-void copy_tile(void *to, const TensorMap *map, unsigned long long *barrier, unsigned long long column,
-               unsigned long long row) {
-    TensorMap m = *map;
+// The box to one block of the cluster, which knows its barrier.
+static void copy_box(std::uint8_t *start, unsigned offset, const TensorMap &m, const void *barrier, std::uint64_t column,
+                     std::uint64_t row) {
+    for (unsigned r = 0; r < m.box_rows; r++) {
+        for (unsigned c = 0; c < m.box_columns; c++) {
+            unsigned at = offset + r * m.box_columns + c;
+            bool inside = row + r < m.rows && column + c < m.columns;
+            const std::uint8_t *from = (const std::uint8_t *)m.base + (row + r) * m.pitch + column + c;
+            start[m.swizzled ? swizzled(at) : at] = inside ? *from : 0;
+        }
+    }
+    Barrier &told = barriers[barrier];
+    told.bytes -= m.box_rows * m.box_columns;
+    advance(told);
+}
+// Checks of such a copy; its bytes hold nothing until it is there.
+static void begin_box(void *to, const TensorMap &m, const Barrier &barrier, std::uint64_t column, std::uint64_t row,
+                      unsigned rank) {
     if (m.mark != MARK) fail("not a tensor map");
     if (column >> 31 || row >> 31) fail("a coordinate passes 31 bits");
     unsigned bytes = m.box_rows * m.box_columns;
-    std::uint8_t *place = target(to, bytes, m.swizzled ? 1024 : 128);
+    target(to, bytes, m.swizzled ? 1024 : 128);
+    if (!barrier.fenced) fail("a copy may not see its barrier's initialisation: barrier_init_fence");
+    std::memset(peer(to, rank), POISON, bytes);
+}
+
+void copy_tile(void *to, const TensorMap *map, unsigned long long *barrier, unsigned long long column,
+               unsigned long long row) {
+    TensorMap m = *map;
+    begin_box(to, m, known(barrier), column, row, block_rank());
     unsigned offset = shared_address(to);
     std::uint8_t *start = shared_memory(block_rank());
-    if (!known(barrier).fenced) fail("a copy may not see its barrier's initialisation: barrier_init_fence");
-    std::memset(place, POISON, bytes);
-    later([=] {
-        for (unsigned r = 0; r < m.box_rows; r++) {
-            for (unsigned c = 0; c < m.box_columns; c++) {
-                unsigned at = offset + r * m.box_columns + c;
-                bool inside = row + r < m.rows && column + c < m.columns;
-                const std::uint8_t *from = (const std::uint8_t *)m.base + (row + r) * m.pitch + column + c;
-                start[m.swizzled ? swizzled(at) : at] = inside ? *from : 0;
-            }
-        }
-        Barrier &told = barriers[barrier];
-        told.bytes -= bytes;
-        advance(told);
-    });
+    later([=] { copy_box(start, offset, m, barrier, column, row); });
 }
 
 void copy_bulk(void *to, const void *from, unsigned bytes, unsigned long long *barrier) {
@@ -213,6 +222,17 @@ static Barrier &peer_barrier(unsigned long long *barrier, unsigned rank) {
     if (has_ended(rank)) fail("a peer has ended, and its barriers with it");
     if (rank != block_rank() && cluster_met() <= there.made) fail("a peer may not see its barrier's initialisation");
     return there;
+}
+void copy_tile_to_all(void *to, const TensorMap *map, unsigned long long *barrier, unsigned long long column,
+                      unsigned long long row, unsigned blocks) {
+    TensorMap m = *map;
+    for (unsigned rank = 0; rank < blocks; rank++) {
+        begin_box(to, m, peer_barrier(barrier, rank), column, row, rank);
+        unsigned offset = shared_address(to);
+        std::uint8_t *start = shared_memory(rank);
+        void *told = peer(barrier, rank);
+        later([=] { copy_box(start, offset, m, told, column, row); });
+    }
 }
 void peer_arrive(unsigned long long *barrier, unsigned rank) { arrive(peer_barrier(barrier, rank)); }
 void peer_store_16(void *place, const unsigned (&words)[4], unsigned long long *barrier, unsigned rank) {

@@ -76,6 +76,8 @@ std::vector<std::function<void()>> events;
 std::map<unsigned, std::deque<std::function<void()>>> queues;
 std::size_t dynamic_bytes = 0;
 Moment moment = Moment::any;
+// A warp that runs when no other can, counted through the cluster.
+unsigned slow = ~0u;
 std::uint64_t state = 0;
 std::string failure;
 jmp_buf scheduler;
@@ -253,8 +255,10 @@ void prepare(Dim3 first, unsigned count) {
 
 // Until every thread has ended; false when none can move.
 bool run_threads(unsigned threads) {
+    // Whether the slow warp runs for a round.
+    bool awake = false;
     for (unsigned left = threads; left > 0;) {
-        bool moved = false;
+        bool moved = false, held = false;
         unsigned first = random(threads);
         for (unsigned i = 0; i < threads && failure.empty(); i++) {
             if (moment == Moment::early) {
@@ -262,14 +266,22 @@ bool run_threads(unsigned threads) {
             } else if (moment == Moment::any && random(4) == 0) {
                 moved |= happen();
             }
-            Fiber &fiber = *fibers[(first + i) % threads];
+            unsigned number = (first + i) % threads;
+            Fiber &fiber = *fibers[number];
             if (!ready(fiber)) continue;
+            if (number / LANES == slow && !awake) {
+                held = true;
+                continue;
+            }
             moved = true;
             resume(fiber);
             left -= fiber.ended;
         }
         if (!failure.empty()) return false;
-        if (!moved && !happen()) return false;
+        awake = false;
+        if (moved || (held && random(2) == 0 && happen())) continue;
+        if (held) awake = true;
+        else if (!happen()) return false;
     }
     return true;
 }
@@ -404,6 +416,8 @@ void plant(const char *site) {
 Outcome launch(const Kernel &which, const Shape &shape, void **values, std::uint64_t seed) {
     kernel = &which, arguments = values, block_extent = shape.extent, grid_extent = shape.grid;
     dynamic_bytes = shape.shared_bytes, state = seed, moment = (Moment)(seed % 3);
+    // In some launches one warp of a cluster runs when all others wait.
+    slow = random(4) == 0 ? random(shape.extent.x * shape.cluster / LANES + 1) : ~0u;
     Faults faults;
     for (unsigned z = 0; z < shape.grid.z; z++) {
         for (unsigned y = 0; y < shape.grid.y; y++) {

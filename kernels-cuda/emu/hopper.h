@@ -40,6 +40,8 @@ void barrier_arrive(unsigned long long *barrier);
 void barrier_wait(unsigned long long *barrier, unsigned parity, EMU_SITE);
 void copy_tile(void *to, const TensorMap *map, unsigned long long *barrier, unsigned long long column,
                unsigned long long row);
+void copy_tile_to_all(void *to, const TensorMap *map, unsigned long long *barrier, unsigned long long column,
+                      unsigned long long row, unsigned blocks);
 void copy_bulk(void *to, const void *from, unsigned bytes, unsigned long long *barrier);
 void copy_16(void *to, const void *from, bool there);
 void store_16(void *to, const unsigned (&words)[4]);

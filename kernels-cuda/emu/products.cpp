@@ -203,8 +203,10 @@ void product(Format format, float *d, unsigned count, const std::uint32_t *regis
     Thread &thread = own();
     unsigned number = warp_number(), rank = block_rank(), warp = thread_number() / LANES;
     if (!thread.fenced) return fail("a product without mma_fence since the last wait");
-    Accumulator &to = thread.accumulators[d];
-    if (to.outstanding == 0) to.value.assign(d, d + count);
+    // Until it is waited for, what is done of it is known here alone.
+    auto [place, fresh] = thread.accumulators.try_emplace(d);
+    Accumulator &to = place->second;
+    if (fresh) to.value.assign(d, d + count);
     to.outstanding++;
     std::fill(d, d + count, std::nanf(""));
     std::uint64_t id = thread.issued++;

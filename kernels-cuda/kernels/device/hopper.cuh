@@ -48,6 +48,13 @@ DEVICE void copy_tile(void *to, const TensorMap *map, u64 *barrier, u64 column, 
             "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"((i32)column), "r"((i32)row)
         : "memory");
 }
+// As above, to the same place of the first `blocks` blocks of the cluster; tells the same barrier of each.
+DEVICE void copy_tile_to_all(void *to, const TensorMap *map, u64 *barrier, u64 column, u64 row, u32 blocks) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(to)),
+                 "l"(map), "r"(shared_address(barrier)), "r"((i32)column), "r"((i32)row), "h"((u16)((1u << blocks) - 1))
+                 : "memory");
+}
 // `bytes`, a multiple of 16, between addresses that are.
 DEVICE void copy_bulk(void *to, const void *from, u32 bytes, u64 *barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -216,6 +223,7 @@ DEVICE void mma_hold(u32 (&a)[4]) {
 #define D64                                                                                                           \
     D32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,"     \
         "%58,%59,%60,%61,%62,%63"
+#define D80 D64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
 #define D96                                                                                                           \
     D64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,"     \
         "%90,%91,%92,%93,%94,%95"
@@ -232,6 +240,7 @@ DEVICE void mma_hold(u32 (&a)[4]) {
 #define R40(K, i) R32(K, i), R8(K, i + 32)
 #define R48(K, i) R32(K, i), R16(K, i + 32)
 #define R64(K, i) R32(K, i), R32(K, i + 32)
+#define R80(K, i) R64(K, i), R16(K, i + 64)
 #define R96(K, i) R64(K, i), R32(K, i + 64)
 #define R128(K, i) R64(K, i), R64(K, i + 64)
 
@@ -267,6 +276,7 @@ MMA_ALL(64, 32, "%32", "%33", "%34", "%35", "%36")
 MMA_ALL(80, 40, "%40", "%41", "%42", "%43", "%44")
 MMA_ALL(96, 48, "%48", "%49", "%50", "%51", "%52")
 MMA_ALL(128, 64, "%64", "%65", "%66", "%67", "%68")
+MMA_ALL(160, 80, "%80", "%81", "%82", "%83", "%84")
 MMA_ALL(192, 96, "%96", "%97", "%98", "%99", "%100")
 MMA_ALL(256, 128, "%128", "%129", "%130", "%131", "%132")
 
@@ -296,6 +306,7 @@ MMA_S8(mma_s8, WHOLE_OUT, "0", 64, 32, "%32", "%33", "%34", "%35", "%36")
 #undef D40
 #undef D48
 #undef D64
+#undef D80
 #undef D96
 #undef D128
 #undef INOUT4
@@ -305,6 +316,7 @@ MMA_S8(mma_s8, WHOLE_OUT, "0", 64, 32, "%32", "%33", "%34", "%35", "%36")
 #undef R16
 #undef R32
 #undef R64
+#undef R80
 #undef R96
 #undef R128
 #undef MMA
