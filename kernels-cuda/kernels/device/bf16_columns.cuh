@@ -23,7 +23,8 @@ struct Bf16Rows {
 // the order of fragments (f16_units.cuh) if that is how the other operand comes.
 template <u32 TOKENS, u32 THREADS, bool FRAGMENTS>
 DEVICE void bring_rows(const Bf16Rows &rows, u8 *to, u32 begin) {
-    constexpr u32 AT_ONCE = 2;
+    // As many as there are registers for.
+    constexpr u32 AT_ONCE = TOKENS <= 16 ? 2 : 1;
     Spread<TOKENS> spread(rows.own, begin);
     for (u32 from = threadIdx.x; from < spread.all; from += AT_ONCE * THREADS) {
         Words<4> held[AT_ONCE][4];

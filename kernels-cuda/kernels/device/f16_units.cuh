@@ -40,6 +40,15 @@ DEVICE void widen(u32 (&a)[2][4], u32 h, const Words<2> &codes) {
     for (u32 p = 0; p < 2; p++) a[p][h] = halves_of_e4m3(codes.of[p]), a[p][2 + h] = halves_of_e4m3(codes.of[p] >> 16);
 }
 
+// As above, each by a factor.
+DEVICE void widen(u32 (&a)[2][4], u32 h, const Words<2> &codes, u32 factors) {
+#pragma unroll
+    for (u32 p = 0; p < 2; p++) {
+        a[p][h] = product_of_halves(halves_of_e4m3(codes.of[p]), factors);
+        a[p][2 + h] = product_of_halves(halves_of_e4m3(codes.of[p] >> 16), factors);
+    }
+}
+
 // A block's 32 codes as 64 bytes of a row of the other operand, each by a factor.
 DEVICE void widen_block(Words<4> (&to)[4], const Words<4> (&codes)[2], u32 factors) {
 #pragma unroll

@@ -1,34 +1,30 @@
-// Linears with the tokens as the narrow side of Hopper's matrix units, for decoding: the weight is read once for each 64
+// Linears with the tokens as the narrow side of Hopper's matrix units, for decoding: the weight is read once for each 32
 // tokens, at the speed of the memory.
 //
-// The blocks of a cluster have the parts of the columns. Each keeps its part of up to 64 tokens in shared memory, as the
-// units take it, and walks over tiles of 64 rows of the weight, which one thread moves through a ring, 128 bytes of each
-// row a stage. Two gangs of four warps take the stages in turn. Sums of a tile are added through the cluster's shared
+// The blocks of a cluster have the parts of the columns. Each keeps its part of up to 32 tokens in shared memory, as the
+// units take it. Its gangs of four warps walk over tiles of 64 rows of the weight, each over its own: a thread moves the
+// tiles of a gang through its ring, 128 bytes of each row a stage. Sums of a tile are added through the cluster's shared
 // memory while the next one is under way. Parts follow from the shape alone, so the bits do not depend on the number of
 // tokens.
 //
-// What differs from linear to linear is its Kind: BLOCKS of 32 columns in a stage, the `row_of_eight` of a lane, whether
-// fragments are IN_REGISTERS and it is ALWAYS_NEAR; `scales_of` a stage; `load`, `multiply`, `add` and, of 8 tokens, `add_far`
-// of a block; `next`, `is_near` and `close` of a tile; `store` of an output;
-// and `prepare` of x, which says whether it is near.
+// What differs from linear to linear is its Kind: whether sums are CHAINED, that is whether the units add SECTION stages
+// before f32 or `add` is called for each block of 32 columns; whether it HAS_FAR outputs, which `far` makes the slow way;
+// `load` and `multiply` of a block; `next`, `open` and `close` of a tile; `store` of an output; and `prepare` of x.
 #pragma once
-#include "bf16.cuh"
 #include "f16_units.cuh"
 #include "hopper.cuh"
 #include "lanes.cuh"
-#include "mxfp8_blocks.cuh"
+#include "parts.cuh"
 #include "view.cuh"
 
 namespace narrow {
-constexpr u32 GANG = 128, GANGS = 2, WORKERS = GANGS * GANG, WARPS = WORKERS / 32;
-constexpr u32 ROWS = 64, BANDS = 2, BLOCKS = 64, ROW_BYTES = 128, STAGE_BYTES = ROWS * ROW_BYTES;
-// Barriers of a gang, and of all workers.
-constexpr u32 GANG_BARRIER = 1, ALL_WORKERS = GANG_BARRIER + GANGS;
-// Threads of a block. Many tokens take so many registers that the mover has to give up its own, with its whole gang.
-template <u32 TOKENS> constexpr u32 THREADS = TOKENS > 32 ? WORKERS + GANG : WORKERS + 32;
-
-// Of a thread where two blocks are to fit a multiprocessor.
-constexpr u32 REGISTERS = 112;
+constexpr u32 GANG = 128, ROWS = 64, ROW_BYTES = 128, STAGE_BYTES = ROWS * ROW_BYTES;
+// Gangs of a block, as many as have room; the host has the same ones.
+template <u32 TOKENS> constexpr u32 GANGS = TOKENS <= 16 ? 4 : 3;
+template <u32 TOKENS> constexpr u32 WORKERS = GANGS<TOKENS> * GANG;
+// A warp for each gang moves its tiles.
+template <u32 TOKENS> constexpr u32 THREADS = WORKERS<TOKENS> + GANGS<TOKENS> * 32;
+constexpr u32 ALL_WORKERS = 1;
 
 struct Shape {
     u32 n, k, tokens, parts, slots;
@@ -50,26 +46,28 @@ template <u32 TOKENS> struct Room {
     static constexpr u32 COLUMNS_64 = TOKENS * ROW_BYTES;
     // Of a tile the fours of a gang.
     static constexpr u32 FOURS = TOKENS / 8 * GANG, SUMS_BYTES = FOURS * 16;
-    u8 *x, *ring;
-    // Of a tile what the second gang has; of this block's share of it what each block has.
-    Four *half, *sums;
-    // Of each gang and two tiles in turn what scales blocks of both bands.
-    float *scales;
-    u64 *full, *empty, *ready, *taken;
+    u8 *x, *rings;
+    // Of each gang what each block has of this block's share of a tile.
+    Four *all_sums;
+    u64 *barriers;
     u32 *unit;
+    u32 slots;
 
-    DEVICE Room(u8 *shared, u32 blocks, u32 slots) {
+    DEVICE Room(u8 *shared, u32 blocks, const Shape &d) : slots(d.slots) {
+        constexpr u32 ALL = GANGS<TOKENS>;
         x = shared;
-        ring = x + blocks / 2 * COLUMNS_64;
-        half = (Four *)(ring + slots * STAGE_BYTES);
-        sums = half + FOURS;
-        scales = (float *)(sums + FOURS);
-        full = (u64 *)(scales + GANGS * 2 * BANDS * BLOCKS);
-        empty = full + slots;
-        ready = empty + slots;
-        taken = ready + 1;
-        unit = (u32 *)(taken + 1);
+        rings = x + blocks / 2 * COLUMNS_64;
+        all_sums = (Four *)(rings + ALL * slots * STAGE_BYTES);
+        barriers = (u64 *)(all_sums + (d.parts > 1 ? ALL * FOURS : 0));
+        unit = (u32 *)(barriers + ALL * (2 * slots + 2));
     }
+    // What a gang has of it.
+    DEVICE u8 *slot(u32 gang, u32 i) const { return rings + (gang * slots + i) * STAGE_BYTES; }
+    DEVICE Four *sums(u32 gang) const { return all_sums + gang * FOURS; }
+    DEVICE u64 *full(u32 gang, u32 i) const { return barriers + gang * (2 * slots + 2) + i; }
+    DEVICE u64 *empty(u32 gang, u32 i) const { return full(gang, slots + i); }
+    DEVICE u64 *ready(u32 gang) const { return full(gang, 2 * slots); }
+    DEVICE u64 *taken(u32 gang) const { return full(gang, 2 * slots + 1); }
 };
 
 // What a block has of the sum, and of the tiles. `most` is the length of the longest part.
@@ -77,8 +75,8 @@ struct Part {
     Stages stages;
     u32 own, most, tiles, first_tile, step, first_row, from, rank, log_parts;
 
-    DEVICE Part(const Shape &d, u32 tokens, u32 columns) {
-        u32 all = (d.k + columns - 1) / columns;
+    DEVICE Part(const Shape &d, u32 tokens) {
+        u32 all = (d.k + STAGE_COLUMNS - 1) / STAGE_COLUMNS;
         // Of the parts there are 1, 2, 4 or 8.
         log_parts = (d.parts > 1) + (d.parts > 2) + (d.parts > 4), rank = blockIdx.x & (d.parts - 1);
         stages = part_of(all, d.parts, rank);
@@ -88,282 +86,301 @@ struct Part {
     }
 };
 
-// Where a gang is in the ring, whose stages it takes in turn with the other. Of an even number of slots each is always
-// the same gang's, which so sees every phase of its barrier.
+// A place in a ring, and how often it came round.
 struct Cursor {
-    u32 slot, parity, slots;
+    u32 slots, slot = 0, parity = 0;
 
     DEVICE void advance() {
-        slot += GANGS;
-        if (slot >= slots) slot -= slots, parity ^= 1;
+        if (++slot == slots) slot = 0, parity ^= 1;
     }
 };
 
-// Moves the stages of all tiles of a block.
+// Moves the stages of all tiles of a gang.
 template <u32 TOKENS> struct Mover {
     const Room<TOKENS> &room;
     const TensorMap *map;
     const Part &part;
-    u32 slots, slot, round, tile, stage;
+    u32 gang, slot = 0, round = 0, tile, stage;
 
-    DEVICE Mover(const Room<TOKENS> &room, const TensorMap *map, const Shape &d, const Part &part)
-        : room(room), map(map), part(part) {
-        slots = d.slots, slot = 0, round = 0, tile = part.first_tile, stage = part.stages.first;
+    DEVICE Mover(const Room<TOKENS> &room, const TensorMap *map, const Part &part, u32 gang)
+        : room(room), map(map), part(part), gang(gang) {
+        tile = part.first_tile + gang * part.step, stage = part.stages.first;
     }
     // While there are some, and only without waiting if `ahead`.
     DEVICE void run(bool ahead) {
         while (tile < part.tiles && !(ahead && round > 0)) {
-            if (round > 0) barrier_wait(&room.empty[slot], (round - 1) % 2);
-            barrier_expect(&room.full[slot], STAGE_BYTES);
-            copy_tile(room.ring + slot * STAGE_BYTES, map, &room.full[slot], stage * ROW_BYTES,
-                      part.first_row + tile * ROWS);
-            if (++slot == slots) slot = 0, round++;
-            if (++stage == part.stages.last) stage = part.stages.first, tile += part.step;
+            u64 *full = room.full(gang, slot);
+            if (round > 0) barrier_wait(room.empty(gang, slot), (round - 1) % 2);
+            barrier_expect(full, STAGE_BYTES);
+            copy_tile(room.slot(gang, slot), map, full, stage * ROW_BYTES, part.first_row + tile * ROWS);
+            if (++slot == room.slots) slot = 0, round++;
+            if (++stage == part.stages.last) stage = part.stages.first, tile += part.step * GANGS<TOKENS>;
         }
     }
 };
 
 // The token of an output of a thread, and its row in the tile.
 DEVICE u32 token_of(u32 thread, u32 i) { return i / 4 * 8 + thread % 4 * 2 + i % 2; }
-template <typename Kind> DEVICE u32 row_in_tile(u32 thread, u32 i) {
-    return thread / 32 * 16 + Kind::row_of_eight(thread % 32) + i / 2 % 2 * 8;
-}
-
-// Whether all of a gang say so. Numbers of barriers that the compiler does not know would count as all there are.
-DEVICE bool gang_agrees(u32 gang, bool mine) {
-    return gang ? some_agree(GANG_BARRIER + 1, GANG, mine) : some_agree(GANG_BARRIER, GANG, mine);
+DEVICE u32 row_in_tile(u32 thread, u32 i) {
+    return thread / 32 * 16 + fragment_row(thread % 32) + i / 2 % 2 * 8;
 }
 
 // One thread's share of the products of a tile.
 template <typename Kind, u32 TOKENS> struct Worker {
     static constexpr u32 HELD = TOKENS / 2;
-    // As many blocks in a group as there are registers for.
-    static constexpr u32 EACH = TOKENS <= 8 && Kind::BLOCKS > 2 ? 2 : 1, GROUPS = Kind::BLOCKS / EACH;
-    typedef float Parts[EACH][HELD];
-    typedef typename Kind::Fragment Fragments[EACH];
+    // Blocks of a group, whose products are issued together; fragments of two groups are held.
+    static constexpr u32 EACH = Kind::CHAINED ? 2 : 1;
+    typedef float Sum[HELD];
     const Room<TOKENS> &room;
     Kind &kind;
+    u32 gang;
     Cursor at;
-    float sum[HELD];
-    // Of the first group of the stage to come.
-    Fragments ahead;
+    Sum sum;
+    typename Kind::Fragment a[2][EACH];
 
-    DEVICE Worker(const Room<TOKENS> &room, Kind &kind, u32 gang, u32 slots)
-        : room(room), kind(kind), at{gang, 0, slots} {}
+    DEVICE Worker(const Room<TOKENS> &room, Kind &kind, u32 gang)
+        : room(room), kind(kind), gang(gang), at{room.slots} {}
 
-    DEVICE void load(Fragments &a, u32 stage, u32 group) {
+    // A group of the stage at hand.
+    DEVICE void load(u32 stage, u32 group) {
 #pragma unroll
-        for (u32 j = 0; j < EACH; j++) kind.load(a[j], room.ring + at.slot * STAGE_BYTES, stage, group * EACH + j);
+        for (u32 j = 0; j < EACH; j++) {
+            u32 block = group * EACH + j;
+            kind.load(a[group % 2][j], room.slot(gang, at.slot), stage * STAGE_BLOCKS + block, block);
+        }
     }
-    // Waits for a stage of the ring, and begins to load it if it is near.
-    DEVICE void enter(u32 stage, bool near) {
-        barrier_wait(&room.full[at.slot], at.parity);
-        if (near) load(ahead, stage, 0);
+    // Waits for a stage of the ring, and begins to load it.
+    DEVICE void enter(u32 stage) {
+        barrier_wait(room.full(gang, at.slot), at.parity);
+        load(stage, 0);
     }
     DEVICE void leave() {
         __syncwarp();
-        if (threadIdx.x % 32 == 0) barrier_arrive(&room.empty[at.slot]);
+        if (threadIdx.x % 32 == 0) barrier_arrive(room.empty(gang, at.slot));
         at.advance();
     }
-
-    DEVICE void begin(Parts &part, const Fragments &a, u32 stage, u32 group) const {
-        u64 b = operand_128(room.x) + stage * (Kind::BLOCKS / 2 * Room<TOKENS>::COLUMNS_64 / 16);
+    // The products of a group, which are the first of a sum or added to it.
+    template <bool FIRST> DEVICE void begin(Sum &some, u32 stage, u32 group) const {
+        u64 x = operand_128(room.x) + stage * (STAGE_BLOCKS / 2) * (Room<TOKENS>::COLUMNS_64 / 16);
         mma_fence();
 #pragma unroll
         for (u32 j = 0; j < EACH; j++) {
             u32 block = group * EACH + j;
-            kind.multiply(part[j], a[j], b + block / 2 * (Room<TOKENS>::COLUMNS_64 / 16) + block % 2 * 4);
+            u64 at = x + block / 2 * (Room<TOKENS>::COLUMNS_64 / 16) + block % 2 * 4;
+            if (FIRST && j == 0) kind.template multiply<true>(some, a[group % 2][j], at);
+            else kind.template multiply<false>(some, a[group % 2][j], at);
         }
         mma_commit();
     }
-    // Waits for a group and adds it.
-    template <u32 PENDING> DEVICE void end(Parts &part, const Four &scales, u32 group) {
-        mma_wait<PENDING>();
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) mma_hold(part[j]);
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) kind.add(sum, part[j], scales.of[group * EACH + j]);
-    }
 
-    // A stage that was entered; enters the next one, if it is there. Two groups are under way within a stage; none from
-    // stage to stage, which would make the compiler wait for each.
-    DEVICE void multiply(u32 stage, u32 stages) {
-        Parts part[2];
-        Four scales = kind.scales_of(stage);
-        begin(part[0], ahead, stage, 0);
-#pragma unroll
-        for (u32 group = 1; group < GROUPS; group++) {
-            Fragments a;
-            load(a, stage, group);
-            if (Kind::IN_REGISTERS && group == GROUPS - 1) leave();
-            begin(part[group % 2], a, stage, group);
-            end<1>(part[(group - 1) % 2], scales, group - 1);
-        }
-        if (Kind::IN_REGISTERS && stage + GANGS < stages) enter(stage + GANGS, true);
-        end<0>(part[(GROUPS - 1) % 2], scales, GROUPS - 1);
-        if (!Kind::IN_REGISTERS) {
-            leave();
-            if (stage + GANGS < stages) enter(stage + GANGS, true);
-        }
-    }
-
-    // The same for what is rare: a block and 8 tokens at a time, so as to take few registers.
-    DEVICE void multiply_far(u32 stage, u32 stages) {
-#pragma unroll 1
-        for (u32 block = 0; block < Kind::BLOCKS; block++) {
-            typename Kind::Fragment a;
-            kind.load(a, room.ring + at.slot * STAGE_BYTES, stage, block);
-            u64 b = operand_128(room.x) + block % 2 * 4 +
-                    (stage * Kind::BLOCKS + block) / 2 * (Room<TOKENS>::COLUMNS_64 / 16);
-#pragma unroll
-            for (u32 i = 0; i < HELD; i += 4) {
-                float some[4];
-                mma_fence();
-                kind.multiply(some, a, b + i / 4 * (8 * ROW_BYTES / 16));
-                mma_commit();
-                mma_wait<0>();
-                mma_hold(some);
-                kind.add_far(&sum[i], some, stage * Kind::BLOCKS + block, i / 4 * 8);
-            }
-        }
+    // A stage that was entered; enters the next one, if there is one. Nothing is under way from stage to stage, which would
+    // make the compiler wait for each product.
+    template <bool FIRST> DEVICE void chain(Sum &some, u32 stage, bool more) {
+        begin<FIRST>(some, stage, 0);
+        load(stage, 1);
         leave();
-        if (stage + GANGS < stages) enter(stage + GANGS, false);
+        begin<false>(some, stage, 1);
+        mma_wait<1>();
+        if (more) enter(stage + 1);
+        mma_wait<0>();
+        mma_hold(some);
     }
 
-    DEVICE void take(u32 stage, u32 stages, bool near) {
-        if constexpr (Kind::ALWAYS_NEAR) {
-            multiply(stage, stages);
-        } else {
-            if (near) multiply(stage, stages);
-            else multiply_far(stage, stages);
+    // The same where each block is added in f32.
+    DEVICE void by_blocks(u32 stage, bool more) {
+        Sum some;
+#pragma unroll
+        for (u32 block = 0; block < STAGE_BLOCKS; block++) {
+            begin<true>(some, stage, block);
+            if (block + 1 < STAGE_BLOCKS) {
+                load(stage, block + 1);
+            } else {
+                leave();
+                if (more) enter(stage + 1);
+            }
+            mma_wait<0>();
+            mma_hold(some);
+            kind.add(sum, some, stage * STAGE_BLOCKS + block);
+        }
+    }
+
+    // All stages of a tile; `between` is called behind the first ones.
+    DEVICE void multiply(u32 stages, const auto &between) {
+#pragma unroll
+        for (float &s : sum) s = 0;
+        enter(0);
+        for (u32 i = 0; i < stages; i += Kind::CHAINED ? SECTION : 1) {
+            if constexpr (Kind::CHAINED) {
+                Sum some;
+                chain<true>(some, i, i + 1 < stages);
+                if (i + 1 < stages) chain<false>(some, i + 1, i + 2 < stages);
+#pragma unroll
+                for (u32 c = 0; c < HELD; c++) sum[c] += some[c];
+            } else {
+                by_blocks(i, i + 1 < stages);
+            }
+            if (i == 0) between();
         }
     }
 };
 
-// Adds the sums of both gangs, of even and of odd stages, and sends them to the blocks that add those of all parts. The
-// first gang does, with what the second one leaves it, whose next cannot take the place of these: all wait for what is
-// sent.
+// Sends the sums of a tile to the blocks that add those of all parts.
 template <u32 TOKENS, u32 HELD>
 DEVICE void send(const Room<TOKENS> &room, const Part &part, const float (&sum)[HELD], u32 gang, u32 round) {
     constexpr u32 FOURS = Room<TOKENS>::FOURS;
     u32 share = FOURS >> part.log_parts, thread = forgotten(threadIdx.x % GANG);
-    if (gang == 1) {
-#pragma unroll
-        for (u32 i = 0; i < HELD; i += 4) room.half[i / 4 * GANG + thread] = {sum[i], sum[i + 1], sum[i + 2], sum[i + 3]};
-    }
-    some_sync(ALL_WORKERS, WORKERS);
-    if (gang == 1) return;
     // Those who add have read the sums of the last tile before these take their place.
-    if (round > 0) barrier_wait(room.taken, (round - 1) % 2);
+    if (round > 0) barrier_wait(room.taken(gang), (round - 1) % 2);
 #pragma unroll
     for (u32 i = 0; i < HELD; i += 4) {
         u32 at = i / 4 * GANG + thread, words[4];
-        Four other = room.half[at];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) words[j] = bits_of(sum[i + j] + other.of[j]);
-        peer_store_16(room.sums + part.rank * share + (at & (share - 1)), words, room.ready,
+        for (u32 j = 0; j < 4; j++) words[j] = bits_of(sum[i + j]);
+        peer_store_16(room.sums(gang) + part.rank * share + (at & (share - 1)), words, room.ready(gang),
                       (at << part.log_parts) / FOURS);
     }
 }
 
-DEVICE float one_nan(float x) { return is_nan(x) ? float_of(NAN_BITS) : x; }
+// Instead of a part's sum, that the output is to be made the slow way. No sum gives this NaN.
+constexpr u32 FAR_BITS = 0x7FC0FA12u;
+struct Total {
+    float sum = 0;
+    bool far = false;
+
+    DEVICE void add(float part) { sum += part, far |= bits_of(part) == FAR_BITS; }
+};
+
+template <typename Kind> DEVICE float far_output(const Kind &kind, u32 token, u32 output) {
+    if constexpr (Kind::HAS_FAR) return kind.far(token, output);
+    else return float_of(NAN_BITS);
+}
 
 // Adds this block's share of the sums of a tile, and stores it.
 template <typename Kind, u32 TOKENS>
-DEVICE void finish(const Kind &kind, const Room<TOKENS> &room, const Shape &d, const Part &part, u32 tile, u32 round) {
-    u32 share = Room<TOKENS>::FOURS >> part.log_parts;
-    barrier_wait(room.ready, round % 2);
+DEVICE void finish(const Kind &kind, const Room<TOKENS> &room, const Shape &d, const Part &part, u32 gang, u32 tile,
+                   u32 round) {
+    u32 share = Room<TOKENS>::FOURS >> part.log_parts, thread = forgotten(threadIdx.x % GANG);
+    barrier_wait(room.ready(gang), round % 2);
     // What comes of the next tile.
-    if (threadIdx.x == 0 && tile + part.step < part.tiles) barrier_expect(room.ready, Room<TOKENS>::SUMS_BYTES);
-    // Two of four, so that all have something to do.
+    if (thread == 0 && tile + part.step * GANGS<TOKENS> < part.tiles) {
+        barrier_expect(room.ready(gang), Room<TOKENS>::SUMS_BYTES);
+    }
+    // Calls `each(token, output, total)` for those that are there, two of four at a time so that more have something to do.
+    auto for_each = [&](const auto &each) {
 #pragma unroll 1
-    for (u32 i = forgotten(threadIdx.x); i < 2 * share; i += WORKERS) {
-        Pair total = {};
-        const Pair *sums = (const Pair *)room.sums + i;
+        for (u32 i = thread; i < 2 * share; i += GANG) {
+            Total even, odd;
+            const Pair *sums = (const Pair *)room.sums(gang) + i;
 #pragma unroll 8
-        for (u32 p = 0; p < d.parts; p++) {
-            Pair one = sums[p * 2 * share];
-            total.even += one.even, total.odd += one.odd;
+            for (u32 p = 0; p < d.parts; p++) {
+                Pair one = sums[p * 2 * share];
+                even.add(one.even), odd.add(one.odd);
+            }
+            u32 at = share * part.rank + i / 2, first = i % 2 * 2;
+            u32 token = part.from + at / GANG * 8 + token_of(at % GANG, first);
+            u32 output = tile * ROWS + row_in_tile(at % GANG, first);
+            if (token < d.tokens && output < d.n) each(token, output, even);
+            if (token + 1 < d.tokens && output < d.n) each(token + 1, output, odd);
         }
-        u32 at = share * part.rank + i / 2, first = i % 2 * 2;
-        u32 token = part.from + at / GANG * 8 + token_of(at % GANG, first);
-        u32 output = tile * ROWS + row_in_tile<Kind>(at % GANG, first);
-        if (output >= d.n) continue;
-        // Which of two NaN comes first depends on how many tiles a block has.
-        if (token < d.tokens) kind.store(token, output, one_nan(total.even));
-        if (token + 1 < d.tokens) kind.store(token + 1, output, one_nan(total.odd));
+    };
+    bool far = false;
+    for_each([&](u32 token, u32 output, const Total &total) {
+        kind.store(token, output, total.sum);
+        far |= total.far;
+    });
+    // Apart, as it would slow the other.
+    if (Kind::HAS_FAR && far) {
+        for_each([&](u32 token, u32 output, const Total &total) {
+            if (total.far) kind.store(token, output, far_output(kind, token, output));
+        });
     }
     __syncwarp();
-    if (threadIdx.x % 32 < d.parts) peer_arrive(room.taken, threadIdx.x % 32);
+    if (threadIdx.x % 32 < d.parts) peer_arrive(room.taken(gang), threadIdx.x % 32);
+}
+
+// Stores the sums of a tile where there is one part.
+template <typename Kind, u32 HELD>
+DEVICE void store_all(const Kind &kind, const Shape &d, const Part &part, const float (&sum)[HELD], u32 tile) {
+    u32 thread = forgotten(threadIdx.x % GANG);
+    u32 far = 0;
+#pragma unroll
+    for (u32 i = 0; i < HELD; i++) {
+        u32 token = part.from + token_of(thread, i), output = tile * ROWS + row_in_tile(thread, i);
+        if (token < d.tokens && output < d.n) kind.store(token, output, sum[i]);
+        far |= (u32)(token < d.tokens && output < d.n && bits_of(sum[i]) == FAR_BITS) << i;
+    }
+#pragma unroll 1
+    for (u32 i = 0; Kind::HAS_FAR && i < HELD; i++) {
+        u32 token = part.from + token_of(thread, i), output = tile * ROWS + row_in_tile(thread, i);
+        if (far >> i & 1) kind.store(token, output, far_output(kind, token, output));
+    }
 }
 
 template <typename Kind, u32 TOKENS>
-DEVICE void work(Kind &kind, const Room<TOKENS> &room, const Shape &d, const Part &part) {
-    // The compiler is to know that it is the same for all lanes.
-    u32 gang = __shfl_sync(ALL_LANES, threadIdx.x / GANG, 0);
-    Worker<Kind, TOKENS> worker(room, kind, gang, d.slots);
-    u32 before = 0, round = 0, tile = part.first_tile;
-    for (;; tile += part.step, round++) {
-        // Which of the tile's stages, odd or even ones: gangs take those of all tiles in turn.
-        u32 first = (gang + round * part.own) % GANGS;
-        bool more = tile < part.tiles, near = more && kind.is_near(gang, round);
-#pragma unroll
-        for (float &s : worker.sum) s = 0;
-        if (more && first < part.own) worker.enter(first, near);
-        // The last tile is finished behind the first stage.
-        for (u32 stage = first;; stage += GANGS) {
-            if (more && stage < part.own) worker.take(stage, part.own, near);
-            if (stage == first && round > 0) finish(kind, room, d, part, before, round - 1);
-            if (!more || stage + GANGS >= part.own) break;
-        }
-        if (!more) break;
-        kind.close(worker.sum, near);
-        kind.next(tile + part.step);
-        send(room, part, worker.sum, gang, round);
+DEVICE void work(Kind &kind, const Room<TOKENS> &room, const Shape &d, const Part &part, u32 gang) {
+    Worker<Kind, TOKENS> worker(room, kind, gang);
+    u32 step = part.step * GANGS<TOKENS>, before = 0, round = 0;
+    bool apart = d.parts > 1;
+    auto finish_before = [&] {
+        if (apart && round > 0) finish(kind, room, d, part, gang, before, round - 1);
+    };
+    for (u32 tile = part.first_tile + gang * part.step; tile < part.tiles; tile += step, round++) {
+        kind.open(tile);
+        kind.next(tile + step);
+        worker.multiply(part.own, finish_before);
+        kind.close(worker.sum);
+        if (apart) send(room, part, worker.sum, gang, round);
+        else store_all(kind, d, part, worker.sum, tile);
         before = tile;
     }
+    finish_before();
     // All that comes to this block's memory has come before it goes.
-    barrier_wait(room.taken, (round - 1) % 2);
+    if (apart && round > 0) barrier_wait(room.taken(gang), (round - 1) % 2);
+}
+
+// Barriers of a gang, by the thread that moves its tiles.
+template <u32 TOKENS> DEVICE void make_barriers(const Room<TOKENS> &room, const Shape &d, u32 gang) {
+    for (u32 i = 0; i < d.slots; i++) {
+        barrier_init(room.full(gang, i), 1);
+        barrier_init(room.empty(gang, i), GANG / 32);
+    }
+    barrier_init(room.ready(gang), 1);
+    barrier_init(room.taken(gang), d.parts * (GANG / 32));
+    barrier_init_fence();
+    if (d.parts > 1) barrier_expect(room.ready(gang), Room<TOKENS>::SUMS_BYTES);
 }
 
 // The barriers of all blocks are there.
 DEVICE void meet_peers() { cluster_wait(); }
 
 // A block, with a kind that `make(room, part)` makes, before what is in front of it has ended.
-template <u32 TOKENS, u32 BLOCKS, typename Make>
-DEVICE void run(const TensorMap *map, const Shape &d, const Make &make) {
+template <u32 TOKENS, typename Make> DEVICE void run(const TensorMap *map, const Shape &d, const Make &make) {
     DYNAMIC_SHARED(shared);
-    Part part(d, TOKENS, BLOCKS * 32);
-    Room<TOKENS> room(shared, part.most * BLOCKS, d.slots);
-    Mover<TOKENS> mover(room, map, d, part);
-    bool moves = threadIdx.x == WORKERS;
+    Part part(d, TOKENS);
+    Room<TOKENS> room(shared, part.most * STAGE_BLOCKS, d);
+    bool works = threadIdx.x < WORKERS<TOKENS>;
+    // The compiler is to know that it is the same for all lanes.
+    u32 gang = __shfl_sync(ALL_LANES, works ? threadIdx.x / GANG : (threadIdx.x - WORKERS<TOKENS>) / 32, 0);
+    bool moves = !works && threadIdx.x % 32 == 0;
+    Mover<TOKENS> mover(room, map, part, gang);
     let_next_begin();
     if (moves) {
-        for (u32 i = 0; i < d.slots; i++) {
-            barrier_init(&room.full[i], 1);
-            barrier_init(&room.empty[i], GANG / 32);
-        }
-        barrier_init(room.ready, 1);
-        barrier_init(room.taken, d.parts * WARPS);
-        barrier_init_fence();
-        barrier_expect(room.ready, Room<TOKENS>::SUMS_BYTES);
+        make_barriers(room, d, gang);
         // Of what is read only the weight is sure not to be a result of the launch before.
         mover.run(true);
     }
     __syncwarp();
     cluster_arrive();
-    if (threadIdx.x < WORKERS) {
-        if (TOKENS > 32) more_registers<216>();
+    if (works) {
         auto kind = make(room, part);
-        kind.next(part.first_tile);
+        kind.next(part.first_tile + gang * part.step);
         wait_for_previous();
-        bool near = kind.prepare();
+        kind.prepare();
         async_fence();
         meet_peers();
-        kind.near_x = some_agree(ALL_WORKERS, WORKERS, near);
-        work(kind, room, d, part);
+        some_sync(ALL_WORKERS, WORKERS<TOKENS>);
+        work(kind, room, d, part, gang);
     } else {
-        if (TOKENS > 32) fewer_registers<72>();
         meet_peers();
         if (moves) mover.run(false);
     }

@@ -1,9 +1,8 @@
 // gemm.grouped on Hopper for decoding, see device/narrow_tiles.cuh: codes are expanded in registers to the bf16 that they
 // mean with their scales, and sums of 32 columns are added in f32.
 // SASS: HGMMA UTMALDG
-#include "../device/band_scales.cuh"
+#include "../device/band_codes.cuh"
 #include "../device/bf16_columns.cuh"
-#include "../device/f16_blocks.cuh"
 #include "../device/narrow_tiles.cuh"
 
 // Of a scale's code what goes into the bf16, which are 2^-120 without; the rest, beyond 2^7, is left to the sums.
@@ -15,8 +14,7 @@ DEVICE u32 factors_of_code(u32 code) {
 DEVICE float rest_of_code(u32 code) { return float_of((code == 0xFF || code < MOST ? 127 : code - MOST + 127) << 23); }
 
 template <u32 TOKENS> struct GroupedKind {
-    static constexpr u32 BLOCKS = STAGE_BLOCKS;
-    static constexpr bool IN_REGISTERS = true, ALWAYS_NEAR = true;
+    static constexpr bool CHAINED = false, HAS_FAR = false;
     struct Fragment {
         u32 of[2][4];
     };
@@ -24,53 +22,49 @@ template <u32 TOKENS> struct GroupedKind {
     const narrow::Shape &d;
     const narrow::Part &part;
     const View &x, &weight, &y;
-    bool near_x;
-    BandScales scales;
+    // Scales of this warp's band of the next tile, and of the one at hand.
+    u32 codes[2], own[2];
     // Of the rows of this thread's fragment what shows NaN.
     u32 nans[2];
 
-    DEVICE bool prepare() const {
+    DEVICE void prepare() const {
         u32 left = d.tokens - part.from;
         u64 row = (u64)part.from * gridDim.z + blockIdx.z;
         Bf16Rows rows = {row_of<const u16>(x, row), x.stride * gridDim.z, left < TOKENS ? left : TOKENS, d.k,
-                         part.stages.first * BLOCKS, part.own * BLOCKS};
-        bring_rows<TOKENS, narrow::WORKERS, true>(rows, room.x, part.first_tile);
-        return true;
+                         part.stages.first * STAGE_BLOCKS, part.own * STAGE_BLOCKS};
+        bring_rows<TOKENS, narrow::WORKERS<TOKENS>, true>(rows, room.x, part.first_tile);
     }
 
-    DEVICE void load(Fragment &a, const u8 *slot, u32 stage, u32 block) {
+    DEVICE void next(u32 tile) {
+        u32 band = (part.first_row + tile * narrow::ROWS) / 32 + threadIdx.x % narrow::GANG / 64;
+        BandCodes{weight, band, d.n * gridDim.z, d.k / 32, part.stages}.load(codes);
+    }
+    DEVICE void open(u32) {
+#pragma unroll
+        for (u32 i = 0; i < 2; i++) own[i] = codes[i], nans[i] = 0;
+    }
+    DEVICE void load(Fragment &a, const u8 *slot, u32 of_part, u32 block) {
         const u8 *at = slot + fragment_place(block);
-        u32 factors = factors_of_code(code_of_bits(scales.block(room.scales, stage * BLOCKS + block)));
+        u32 factor = factors_of_code(of_block(own, of_part));
 #pragma unroll
         for (u32 h = 0; h < 2; h++) {
             Words<2> codes = *(const Words<2> *)(at + h * 1024);
             nans[h] |= nans_of_e4m3(codes.of[0]) | nans_of_e4m3(codes.of[1]);
-            widen_to_bf16(a.of, h, codes, factors);
+            widen_to_bf16(a.of, h, codes, factor);
         }
     }
-    template <int HELD> DEVICE void multiply(float (&some)[HELD], const Fragment &a, u64 x) const {
-        mma_bf16(some, a.of[0], x);
+    template <bool FIRST, int HELD> DEVICE void multiply(float (&some)[HELD], const Fragment &a, u64 x) const {
+        if constexpr (FIRST) mma_bf16(some, a.of[0], x);
+        else mma_bf16_add(some, a.of[0], x);
         mma_bf16_add(some, a.of[1], x + 2);
     }
-    DEVICE narrow::Four scales_of(u32 stage) const { return scales.stage(room.scales, stage); }
-    template <int HELD> DEVICE void add(float (&sum)[HELD], const float (&some)[HELD], float scale) const {
-        float rest = rest_of_code(code_of_bits(scale));
+    template <int HELD> DEVICE void add(float (&sum)[HELD], const float (&some)[HELD], u32 of_part) const {
+        float rest = rest_of_code(of_block(own, of_part));
 #pragma unroll
         for (u32 i = 0; i < HELD; i++) sum[i] = fmaf(some[i], rest, sum[i]);
     }
-
-    DEVICE void next(u32 tile) {
-        u32 bands = d.n / 32, band = tile * 2 + threadIdx.x % narrow::GANG / 64;
-        scales.load(weight, blockIdx.z * bands + band, tile < part.tiles && band < bands, d.k / 32,
-                    part.stages.first * BLOCKS, part.own * BLOCKS);
-        nans[0] = nans[1] = 0;
-    }
-    DEVICE bool is_near(u32 gang, u32 round) {
-        scales.show(room.scales, gang, round);
-        return narrow::gang_agrees(gang, true);
-    }
     // The four threads of a row have its columns between them.
-    template <int HELD> DEVICE void close(float (&sum)[HELD], bool) const {
+    template <int HELD> DEVICE void close(float (&sum)[HELD]) const {
 #pragma unroll
         for (u32 h = 0; h < 2; h++) {
             u32 any = nans[h];
@@ -81,9 +75,8 @@ template <u32 TOKENS> struct GroupedKind {
             for (u32 i = 0; i < HELD; i += 4) sum[i + 2 * h] = sum[i + 2 * h + 1] = float_of(NAN_BITS);
         }
     }
-    DEVICE static u32 row_of_eight(u32 lane) { return fragment_row(lane); }
-    DEVICE void store(u32 token, u32 output, float total) const {
-        row_of<u16>(y, (u64)token * gridDim.z + blockIdx.z)[output] = bf16_from_f32(total);
+    DEVICE void store(u32 token, u32 output, float sum) const {
+        row_of<u16>(y, (u64)token * gridDim.z + blockIdx.z)[output] = bf16_result(sum);
     }
 };
 
@@ -92,7 +85,7 @@ DEVICE void grouped(const TensorMap *map, const View &x, const View &weight, con
     auto make = [&](const narrow::Room<TOKENS> &room, const narrow::Part &part) {
         return GroupedKind<TOKENS>{room, d, part, x, weight, y};
     };
-    narrow::run<TOKENS, STAGE_BLOCKS>(map, d, make);
+    narrow::run<TOKENS>(map, d, make);
 }
 
 #define GROUPED(TOKENS)                                                                                                \
@@ -101,7 +94,6 @@ DEVICE void grouped(const TensorMap *map, const View &x, const View &weight, con
         grouped<TOKENS>(&map, x, weight, y, {n, k, tokens, parts, slots});                                             \
     }
 
-KERNEL(gemm_grouped__narrow_8, narrow::THREADS<8>, narrow::REGISTERS) GROUPED(8)
-KERNEL(gemm_grouped__narrow_16, narrow::THREADS<16>, narrow::REGISTERS) GROUPED(16)
+KERNEL(gemm_grouped__narrow_8, narrow::THREADS<8>) GROUPED(8)
+KERNEL(gemm_grouped__narrow_16, narrow::THREADS<16>) GROUPED(16)
 KERNEL(gemm_grouped__narrow_32, narrow::THREADS<32>) GROUPED(32)
-KERNEL(gemm_grouped__narrow_64, narrow::THREADS<64>) GROUPED(64)

@@ -1,13 +1,11 @@
-// gemm.mxfp8 on Hopper for decoding, see device/narrow_tiles.cuh: codes are expanded to f16 in registers, activations once
-// in shared memory, with their scales as far as they differ (device/f16_blocks.cuh).
+// gemm.mxfp8 on Hopper for decoding, see device/narrow_tiles.cuh: codes of both sides are expanded to f16, of the weight in
+// registers, of x once in shared memory, with their scales as far as they differ (device/f16_blocks.cuh).
 // SASS: HGMMA UTMALDG
-#include "../device/band_scales.cuh"
 #include "../device/f16_blocks.cuh"
 #include "../device/narrow_tiles.cuh"
 
 template <u32 TOKENS> struct Mxfp8Kind {
-    static constexpr u32 BLOCKS = STAGE_BLOCKS;
-    static constexpr bool IN_REGISTERS = true, ALWAYS_NEAR = false;
+    static constexpr bool CHAINED = true, HAS_FAR = true;
     struct Fragment {
         u32 of[2][4];
     };
@@ -16,64 +14,49 @@ template <u32 TOKENS> struct Mxfp8Kind {
     const narrow::Part &part;
     const Rows rows;
     const View &weight, &y;
-    bool near_x;
-    BandScales scales;
+    // Of this warp's band of the next tile, and of the one at hand.
+    u32 codes[2], factors[2], unit;
 
-    DEVICE bool prepare() const {
-        Widening<TOKENS, narrow::WORKERS> widening(rows, part.first_tile);
+    DEVICE void prepare() const {
+        constexpr u32 WORKERS = narrow::WORKERS<TOKENS>;
+        Widening<TOKENS, WORKERS> widening(rows, part.first_tile);
         widening.load(threadIdx.x);
-        bool near = measure<TOKENS, narrow::WARPS>(rows, room.unit);
-        some_sync(narrow::ALL_WORKERS, narrow::WORKERS);
+        measure<TOKENS, WORKERS / 32>(rows, room.unit);
+        some_sync(narrow::ALL_WORKERS, WORKERS);
         widening.finish(room.unit, room.x);
-        return near;
     }
 
-    DEVICE void load(Fragment &a, const u8 *slot, u32, u32 block) const {
-        const u8 *at = slot + fragment_place(block);
-        widen(a.of, 0, *(const Words<2> *)at);
-        widen(a.of, 1, *(const Words<2> *)(at + 1024));
+    DEVICE BandCodes band_of(u32 tile) const {
+        return {weight, tile * 2 + threadIdx.x % narrow::GANG / 64, d.n, rows.blocks, part.stages};
     }
-    template <int HELD> DEVICE void multiply(float (&some)[HELD], const Fragment &a, u64 x) const {
-        mma_f16(some, a.of[0], x);
+    DEVICE void next(u32 tile) { band_of(tile).load(codes); }
+    DEVICE void open(u32 tile) {
+        unit = unit_of_band(band_of(tile), codes);
+#pragma unroll
+        for (u32 i = 0; i < 2; i++) factors[i] = factors_of(codes[i], unit);
+    }
+    DEVICE void load(Fragment &a, const u8 *slot, u32 of_part, u32 block) const {
+        const u8 *at = slot + fragment_place(block);
+        u32 factor = of_block(factors, of_part);
+        widen(a.of, 0, *(const Words<2> *)at, factor);
+        widen(a.of, 1, *(const Words<2> *)(at + 1024), factor);
+    }
+    template <bool FIRST, int HELD> DEVICE void multiply(float (&some)[HELD], const Fragment &a, u64 x) const {
+        if constexpr (FIRST) mma_f16(some, a.of[0], x);
+        else mma_f16_add(some, a.of[0], x);
         mma_f16_add(some, a.of[1], x + 2);
     }
-    DEVICE narrow::Four scales_of(u32 stage) const { return scales.stage(room.scales, stage); }
-    template <int HELD> DEVICE void add(float (&sum)[HELD], const float (&some)[HELD], float scale) const {
-#pragma unroll
-        for (u32 i = 0; i < HELD; i++) sum[i] = fmaf(some[i], scale, sum[i]);
-    }
-    DEVICE void add_far(float *sum, const float (&some)[4], u32 block, u32 first) const {
-        u32 lane = forgotten(threadIdx.x % 32), token = first + lane % 8, unit = room.unit[token];
-        u32 own = code_of_bits(scales.block(room.scales, block));
-        // What is not there is zeros.
-        u32 code = !is_wild_unit(unit) ? unit : rows.there(token, block) ? rows.scale(token, block) : 127;
-#pragma unroll
-        for (u32 i = 0; i < 4; i++) {
-            u32 one = __shfl_sync(ALL_LANES, code, narrow::token_of(lane, i));
-            sum[i] = promoted_far(sum[i], some[i], one, own);
-        }
-    }
-
-    DEVICE void next(u32 tile) {
-        u32 band = tile * 2 + threadIdx.x % narrow::GANG / 64;
-        scales.load(weight, band, tile < part.tiles && band < (d.n + 31) / 32, rows.blocks, rows.first_block, rows.own);
-    }
-    DEVICE bool is_near(u32 gang, u32 round) {
-        scales.show(room.scales, gang, round);
-        bool near = near_x;
-        for (u32 code : scales.codes) near &= is_tame_code(code) || code == 0xFF;
-        return narrow::gang_agrees(gang, near);
-    }
-    template <int HELD> DEVICE void close(float (&sum)[HELD], bool near) const {
-        if (!near) return;
+    template <int HELD> DEVICE void close(float (&sum)[HELD]) const {
         u32 thread = forgotten(threadIdx.x);
 #pragma unroll
-        for (u32 i = 0; i < HELD; i++) sum[i] *= unit_of(room.unit[narrow::token_of(thread, i)]);
+        for (u32 i = 0; i < HELD; i++) {
+            u32 other = room.unit[narrow::token_of(thread, i)];
+            bool far = is_wild_unit(unit) || is_wild_unit(other);
+            sum[i] = far ? float_of(narrow::FAR_BITS) : sum[i] * (unit_of(other) * unit_of(unit));
+        }
     }
-    DEVICE static u32 row_of_eight(u32 lane) { return fragment_row(lane); }
-    DEVICE void store(u32 token, u32 output, float total) const {
-        row_of<u16>(y, token)[output] = bf16_from_f32(total);
-    }
+    DEVICE void store(u32 token, u32 output, float sum) const { row_of<u16>(y, token)[output] = bf16_result(sum); }
+    DEVICE float far(u32 token, u32 output) const { return far_sum(rows.x, weight, token, output, rows.blocks); }
 };
 
 template <u32 TOKENS>
@@ -84,7 +67,7 @@ DEVICE void mxfp8(const TensorMap *map, const View &x, const View &weight, const
                      part.own * STAGE_BLOCKS};
         return Mxfp8Kind<TOKENS>{room, d, part, rows, weight, y};
     };
-    narrow::run<TOKENS, STAGE_BLOCKS>(map, d, make);
+    narrow::run<TOKENS>(map, d, make);
 }
 
 #define MXFP8(TOKENS)                                                                                                  \
@@ -93,7 +76,6 @@ DEVICE void mxfp8(const TensorMap *map, const View &x, const View &weight, const
         mxfp8<TOKENS>(&map, x, weight, y, {n, k, tokens, parts, slots});                                               \
     }
 
-KERNEL(gemm_mxfp8__narrow_8, narrow::THREADS<8>, narrow::REGISTERS) MXFP8(8)
-KERNEL(gemm_mxfp8__narrow_16, narrow::THREADS<16>, narrow::REGISTERS) MXFP8(16)
+KERNEL(gemm_mxfp8__narrow_8, narrow::THREADS<8>) MXFP8(8)
+KERNEL(gemm_mxfp8__narrow_16, narrow::THREADS<16>) MXFP8(16)
 KERNEL(gemm_mxfp8__narrow_32, narrow::THREADS<32>) MXFP8(32)
-KERNEL(gemm_mxfp8__narrow_64, narrow::THREADS<64>) MXFP8(64)

@@ -3,3 +3,4 @@
 mod grouped_linear;
 mod mxfp8_linear;
 mod narrow;
+mod wide;

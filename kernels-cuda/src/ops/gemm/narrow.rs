@@ -15,14 +15,25 @@ const MOST_COLUMNS: u64 = 2048;
 const MOST_PARTS: u64 = 8;
 /// Parts of tiles to have at least, so that all of an H200's 132 multiprocessors have some.
 const ENOUGH: u64 = 132;
-/// Shared memory of a block, and of each of two of a multiprocessor.
+/// Shared memory of a block.
 const BLOCK_BYTES: u64 = 227 << 10;
-const HALF_BYTES: u64 = 113 << 10;
-/// Scales of two tiles' bands for both gangs.
-const SCALES_BYTES: u64 = 2048;
-/// A slot of the ring with its barriers, and slots at least and at most.
+/// A slot of a ring with its barriers; slots of a ring at least and at most, as more would leave no room for the blocks of
+/// the launch behind; and barriers of a gang besides.
 const SLOT_BYTES: u64 = STAGE_BYTES + 16;
-const SLOTS: std::ops::RangeInclusive<u64> = 4..=8;
+const SLOTS: std::ops::RangeInclusive<u64> = 2..=3;
+const GANG_BYTES: u64 = 16;
+/// Threads of a gang, with the warp that moves its tiles.
+const GANG: u64 = 160;
+
+/// Tokens that a kernel takes at once, and gangs of its blocks, as its source has them.
+#[derive(Clone, Copy)]
+struct Width {
+    tokens: u64,
+    gangs: u64,
+}
+
+const WIDTHS: [Width; 3] =
+    [Width { tokens: 8, gangs: 4 }, Width { tokens: 16, gangs: 4 }, Width { tokens: 32, gangs: 3 }];
 
 /// A linear, or one of several groups alike.
 pub(super) struct Narrow {
@@ -44,7 +55,7 @@ impl Narrow {
     }
 
     /// Parts of a sum, one a block of a cluster. From the shape alone: the bits follow from it.
-    fn parts(&self) -> u64 {
+    pub(super) fn parts(&self) -> u64 {
         let good = GOOD_COLUMNS * self.bytes / ROW_BYTES;
         let mut parts = 1;
         while parts < MOST_PARTS
@@ -68,13 +79,21 @@ impl Narrow {
         Ok(())
     }
 
-    /// Bytes of a block for `width` tokens of a part, but for its ring.
-    fn fixed_bytes(&self, width: u64, own: u64) -> u64 {
-        let (x, sums) = (own * ROW_BYTES / self.bytes * 2 * width, 2 * ROWS * 4 * width);
-        x + sums + SCALES_BYTES + 4 * width + 16
+    /// Bytes of a block but for its rings.
+    fn fixed_bytes(&self, Width { tokens, gangs }: Width) -> u64 {
+        let parts = self.parts();
+        let x = self.stages().div_ceil(parts) * ROW_BYTES / self.bytes * 2 * tokens;
+        let sums = if parts > 1 { ROWS * 4 * tokens } else { 0 };
+        x + 4 * tokens + gangs * (sums + GANG_BYTES)
     }
 
-    /// Launch `kernel`, of which there is one for 8, 16, 32 and 64 tokens.
+    /// Slots of each ring of a block, as many as there is memory for.
+    fn slots(&self, width: Width) -> u64 {
+        let room = BLOCK_BYTES.saturating_sub(self.fixed_bytes(width));
+        (room / (width.gangs * SLOT_BYTES)).min(*SLOTS.end())
+    }
+
+    /// Launch `kernel`, of which there is one for 8, 16 and 32 tokens.
     ///
     /// # Errors
     /// As [`Launcher::launch`].
@@ -89,41 +108,31 @@ impl Narrow {
         if tokens == 0 {
             return Ok(());
         }
+        let fitting = WIDTHS.iter().filter(|w| self.slots(**w) >= *SLOTS.start());
+        // The least one for all tokens, or the most there is room for.
+        let mut widths = fitting.copied();
+        let first = widths.next().expect("columns that were accepted fit 8 tokens");
+        let width = widths.fold(first, |w, next| if w.tokens < tokens { next } else { w });
+        let slots = self.slots(width);
         let (parts, tiles) = (self.parts(), self.tiles());
-        let own = self.stages().div_ceil(parts);
-        let fits = |width| self.fixed_bytes(width, own) + SLOTS.start() * SLOT_BYTES <= BLOCK_BYTES;
-        let (width, threads) = match tokens {
-            0..=8 => (8, 288),
-            9..=16 => (16, 288),
-            33.. if fits(64) => (64, 384),
-            _ => (32, 288),
-        };
-        let fixed = self.fixed_bytes(width, own);
-        // Two blocks a multiprocessor where there are registers and memory for them.
-        let two = width <= 16 && fixed + SLOTS.start() * SLOT_BYTES <= HALF_BYTES;
-        let (blocks, room) = if two { (2, HALF_BYTES) } else { (1, BLOCK_BYTES) };
-        // Even, so that a slot is always the same gang's.
-        let slots = ((room - fixed) / SLOT_BYTES).min(*SLOTS.end()) / 2 * 2;
         let (rows, cols) = (self.groups * self.n, self.k * self.bytes);
         let (box_rows, box_cols) = (ROWS as u32, ROW_BYTES as u32);
         let tile = Tile { rows, cols, pitch: cols, box_rows, box_cols, swizzled: true };
         let map = on.tensor_map(weight.codes, &tile)?;
-        // As many clusters as run at a time, all of about as many tiles. Large ones leave some multiprocessors of a
-        // group of these unused.
+        // As many clusters as run at a time. Large ones leave some multiprocessors of a group of these unused.
         let whole = if parts > 2 { on.multiprocessors()? * 10 / 11 } else { on.multiprocessors()? };
-        let bands = tokens.div_ceil(width);
-        let clusters = (whole * blocks / (parts * self.groups * bands)).max(1);
-        let clusters = tiles.div_ceil(tiles.div_ceil(clusters));
+        let bands = tokens.div_ceil(width.tokens);
+        let clusters = (whole / (parts * self.groups * bands)).clamp(1, tiles);
         let shape = Shape {
             grid: [(clusters * parts) as u32, bands as u32, self.groups as u32],
-            block: [threads, 1, 1],
-            shared_bytes: (fixed + slots * SLOT_BYTES) as u32,
+            block: [(width.gangs * GANG) as u32, 1, 1],
+            shared_bytes: (self.fixed_bytes(width) + width.gangs * slots * SLOT_BYTES) as u32,
             cluster: Some([parts as u32, 1, 1]),
             programmatic: true,
         };
         let numbers = [self.n, self.k, tokens, parts, slots].map(|v| U32(v as u32));
         let views = views.iter().copied();
         let arguments: Vec<_> = once(map.argument()).chain(views).chain(numbers).collect();
-        on.launch(&format!("{kernel}_{width}"), &shape, &arguments)
+        on.launch(&format!("{kernel}_{}", width.tokens), &shape, &arguments)
     }
 }
