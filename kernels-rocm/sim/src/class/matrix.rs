@@ -117,8 +117,11 @@ fn result_place(side: usize, row: usize, column: usize) -> (usize, usize) {
     (4 * (row / (4 * groups)) + row % 4, row / 4 % groups * side + column)
 }
 
+fn unknown() -> String {
+    "the mnemonic is not modelled".to_owned()
+}
+
 pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<Matrix, String> {
-    let unknown = || "the mnemonic is not modelled".to_owned();
     let name = parts.name.strip_prefix("v_mfma_").ok_or_else(unknown)?;
     let is_scaled = name.starts_with("scale_");
     let name = name.trim_start_matches("scale_").strip_prefix("f32_").ok_or_else(unknown)?;
@@ -128,30 +131,7 @@ pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<Matrix, String> {
     if side != other || !matches!(side, 16 | 32) || depth % (LANES / side) != 0 {
         return Err(unknown());
     }
-    let fnuz = parts.target.is_fnuz();
-    let small = |name| match name {
-        "fp8" => Ok(Format::Small(Minifloat::fp8(fnuz))),
-        "bf8" => Ok(Format::Small(Minifloat::bf8(fnuz))),
-        _ => Err(unknown()),
-    };
-    let formats = match types.trim_end_matches("_1k") {
-        "f32" => [Format::F32; 2],
-        "f16" => [Format::F16; 2],
-        "bf16" => [Format::Bf16; 2],
-        "f8f6f4" => ["cbsz", "blgp"]
-            .map(|name| match parts.modifiers.number(name) {
-                Ok(number) => Format::numbered(number.unwrap_or(0)),
-                Err(reason) => Err(reason),
-            })
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()?
-            .try_into()
-            .map_err(|_| unknown())?,
-        pair => {
-            let (a, b) = pair.split_once('_').ok_or_else(unknown)?;
-            [small(a)?, small(b)?]
-        }
-    };
+    let formats = formats(parts, types)?;
     let mixed = types == "f8f6f4";
     let selects = scale_selects(parts, is_scaled)?;
     let [to, a, b, c, scales @ ..] = parts.operands.as_slice() else {
@@ -160,37 +140,50 @@ pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<Matrix, String> {
     if scales.len() != if is_scaled { 2 } else { 0 } {
         return Err("another number of operands".into());
     }
-    let mut sides = Vec::new();
-    for (at, operand) in [a, b].into_iter().enumerate() {
+    let operand = |at: usize, operand: &Operand| -> Result<Side, String> {
         let format = formats[at];
         let bits = format.bits() as usize;
         let first = registers(operand, (side * depth / LANES * bits).div_ceil(32) as u16)?;
         let layout = if mixed && bits == 8 { Layout::SplitRuns } else { Layout::Runs };
-        let scale = match scales.get(at) {
-            Some(operand) => {
-                Some(Scale { source: Source::decode(operand, Kind::B32)?, shift: 8 * selects[at] })
-            }
-            None => None,
-        };
-        sides.push(Side { first, format, layout, scale });
-    }
-    let (Some(b), Some(a)) = (sides.pop(), sides.pop()) else { return Err(unknown()) };
-    let results = (side * side / LANES) as u16;
-    let addend = match c.plain()? {
-        Value::Integer(x) => Addend::Constant(f32::from_bits(x as u32)),
-        Value::Float(x) => Addend::Constant(x as f32),
-        _ => Addend::Registers(registers(c, results)?),
+        let source = scales.get(at).map(|scale| Source::decode(scale, Kind::B32)).transpose()?;
+        let scale = source.map(|source| Scale { source, shift: 8 * selects[at] });
+        Ok(Side { first, format, layout, scale })
     };
-    let cycles = cycles(parts.target, side, depth, formats, mixed);
+    let results = (side * side / LANES) as u16;
     Ok(Matrix {
         side,
         depth,
-        a,
-        b,
+        a: operand(0, a)?,
+        b: operand(1, b)?,
         destination: registers(to, results)?,
-        addend,
+        addend: match c.plain()? {
+            Value::Integer(x) => Addend::Constant(f32::from_bits(x as u32)),
+            Value::Float(x) => Addend::Constant(x as f32),
+            _ => Addend::Registers(registers(c, results)?),
+        },
         is_scaled,
-        cycles,
+        cycles: cycles(parts.target, side, depth, formats, mixed),
+    })
+}
+
+/// Formats of A and B.
+fn formats(parts: &mut Parts<'_>, types: &str) -> Result<[Format; 2], String> {
+    let fnuz = parts.target.is_fnuz();
+    let small = |name| match name {
+        "fp8" => Ok(Format::Small(Minifloat::fp8(fnuz))),
+        "bf8" => Ok(Format::Small(Minifloat::bf8(fnuz))),
+        _ => Err(unknown()),
+    };
+    let mut numbered = |name| Format::numbered(parts.modifiers.number(name)?.unwrap_or(0));
+    Ok(match types.trim_end_matches("_1k") {
+        "f32" => [Format::F32; 2],
+        "f16" => [Format::F16; 2],
+        "bf16" => [Format::Bf16; 2],
+        "f8f6f4" => [numbered("cbsz")?, numbered("blgp")?],
+        pair => {
+            let (a, b) = pair.split_once('_').ok_or_else(unknown)?;
+            [small(a)?, small(b)?]
+        }
     })
 }
 

@@ -85,10 +85,13 @@ fn registers(operand: &Operand, count: u32) -> Result<u16, String> {
     }
 }
 
+fn unknown() -> String {
+    "the mnemonic is not modelled".to_owned()
+}
+
 pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<MemoryAccess, String> {
-    let unknown = || "the mnemonic is not modelled".to_owned();
     let (family, name) = parts.name.split_once('_').ok_or_else(unknown)?;
-    // Scopes and cache policies: their effect is modelled as that of the waits and caches around them.
+    // Scopes and cache policies: there are no caches.
     let returns = parts.modifiers.flag("sc0")?;
     parts.modifiers.flag("sc1")?;
     parts.modifiers.flag("nt")?;
@@ -98,68 +101,80 @@ pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<MemoryAccess, String> {
     let mut operands = std::mem::take(&mut parts.operands).into_iter();
     let mut next = || operands.next().ok_or_else(|| "an operand is missing".to_owned());
     let to_lds = parts.modifiers.flag("lds")? || name.starts_with("load_lds_");
-    let mut result = None;
-    let (bytes, mut kind) = if let Some(form) = name.strip_prefix("load_") {
-        let (bytes, form) = load_form(form.trim_start_matches("lds_")).ok_or_else(unknown)?;
-        match to_lds {
-            true if matches!(form, Form::Half { .. }) => return Err(unknown()),
-            true => (bytes, Kind::ToLds),
-            false => {
-                result = Some(registers(&next()?, bytes.div_ceil(4))?);
-                (bytes, Kind::Load { first: result.unwrap_or_default(), form })
-            }
-        }
-    } else if let Some(form) = name.strip_prefix("store_") {
-        let (bytes, shift) = store_form(form).ok_or_else(unknown)?;
-        (bytes, Kind::Store { from: 0, shift })
-    } else {
-        let atomic =
-            name.strip_prefix("atomic_").and_then(atomic::of_memory).ok_or_else(unknown)?;
-        (atomic.bytes, Kind::Atomic { atomic, from: 0, result: None })
-    };
+    let (bytes, mut kind) = operation(name, to_lds)?;
+    let (words, data) = (bytes.div_ceil(4), kind.data_words(bytes));
     let is_buffer = family == "buffer";
-    let width = match &kind {
-        Kind::Store { .. } => bytes.div_ceil(4),
-        Kind::Atomic { atomic, .. } => bytes / 4 * atomic.operands as u32,
-        _ => 0,
-    };
+    match &mut kind {
+        Kind::Load { first, .. } => *first = registers(&next()?, words)?,
+        Kind::Atomic { result, .. } if returns && !is_buffer => {
+            *result = Some(registers(&next()?, words)?);
+        }
+        _ => {}
+    }
     // A buffer's data come before the address, and what was there returns into them.
-    let mut data = if is_buffer && width > 0 { Some(registers(&next()?, width)?) } else { None };
-    if let (Kind::Atomic { .. }, true, false) = (&kind, returns, is_buffer) {
-        result = Some(registers(&next()?, bytes / 4)?);
+    if is_buffer && data > 0 {
+        kind.take_data(registers(&next()?, data)?, returns);
     }
     let first = next()?;
-    if !is_buffer && width > 0 && family != "scratch" {
-        data = Some(registers(&next()?, width)?);
+    if !is_buffer && data > 0 {
+        kind.take_data(registers(&next()?, data)?, false);
     }
     let (space, address) = match family {
         "flat" => (Space::Flat, Address::Pair(registers(&first, 2)?)),
         "global" => (Space::Global, global_address(&first, &next()?)?),
-        "scratch" => {
-            if width > 0 {
-                data = Some(registers(&next()?, width)?);
-            }
-            (Space::Scratch, scratch_address(&first, &next()?)?)
-        }
+        "scratch" => (Space::Scratch, scratch_address(&first, &next()?)?),
         _ => {
             let (descriptor, shared) = (next()?, next()?);
             let indexed = parts.modifiers.flag("offen")?;
             (Space::Global, buffer_address(&first, &descriptor, &shared, indexed)?)
         }
     };
-    match &mut kind {
-        Kind::Store { from, .. } => *from = data.unwrap_or_default(),
-        Kind::Atomic { from, result: to, .. } => {
-            *from = data.unwrap_or_default();
-            *to = if is_buffer && returns { data } else { result };
-        }
-        _ => {}
-    }
     if operands.next().is_some() {
         return Err("an operand too many".into());
     }
     let offset = parts.modifiers.number("offset")?.unwrap_or(0);
     Ok(MemoryAccess::Transfer(Access { address, space, offset, bytes, kind }))
+}
+
+/// What a name says behind its family: the size, and what is done, with registers still to come.
+fn operation(name: &str, to_lds: bool) -> Result<(u32, Kind), String> {
+    if let Some(form) = name.strip_prefix("load_") {
+        let (bytes, form) = load_form(form.trim_start_matches("lds_")).ok_or_else(unknown)?;
+        return match (to_lds, form) {
+            (true, Form::Half { .. }) => Err(unknown()),
+            (true, _) => Ok((bytes, Kind::ToLds)),
+            (false, form) => Ok((bytes, Kind::Load { first: 0, form })),
+        };
+    }
+    if let Some(form) = name.strip_prefix("store_") {
+        let (bytes, shift) = store_form(form).ok_or_else(unknown)?;
+        return Ok((bytes, Kind::Store { from: 0, shift }));
+    }
+    let atomic = name.strip_prefix("atomic_").and_then(atomic::of_memory).ok_or_else(unknown)?;
+    Ok((atomic.bytes, Kind::Atomic { atomic, from: 0, result: None }))
+}
+
+impl Kind {
+    /// Registers whose values go to memory.
+    fn data_words(&self, bytes: u32) -> u32 {
+        match self {
+            Self::Store { .. } => bytes.div_ceil(4),
+            Self::Atomic { atomic, .. } => bytes / 4 * atomic.operands as u32,
+            Self::Load { .. } | Self::ToLds => 0,
+        }
+    }
+
+    /// Takes the first of those registers, into which what was there may return.
+    fn take_data(&mut self, register: u16, returns: bool) {
+        match self {
+            Self::Store { from, .. } => *from = register,
+            Self::Atomic { from, result, .. } => {
+                *from = register;
+                *result = if returns { Some(register) } else { *result };
+            }
+            Self::Load { .. } | Self::ToLds => {}
+        }
+    }
 }
 
 fn pair_of_scalars(operand: &Operand) -> Result<Option<Source>, String> {

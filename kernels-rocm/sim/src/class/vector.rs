@@ -100,20 +100,7 @@ pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<Vector, String> {
     for kind in &row.sources[..printed] {
         sources.push(Source::decode(next()?, *kind)?);
     }
-    let constant = |bits: u64| Source::plain(Whence::Constant(bits));
-    match row.extra {
-        Extra::Nothing | Extra::WritesExec => {}
-        Extra::ReadsVcc => sources.push(Source::plain(Whence::Scalar(VCC))),
-        Extra::Table => {
-            sources.push(constant(parts.modifiers.number("bitop3")?.unwrap_or(0) as u64));
-        }
-        Extra::Selects => sources.push(constant(parts.modifiers.bits("op_sel", 0)?.into())),
-        Extra::Accumulates => sources.push(Source::plain(Whence::Vector(register))),
-        Extra::IntoHalf => {
-            sources.push(Source::plain(Whence::Vector(register)));
-            sources.push(constant(parts.modifiers.bits("op_sel", 0)?.into()));
-        }
-    }
+    unprinted(row.extra, register, &mut parts.modifiers, &mut sources)?;
     if operands.next().is_some() {
         return Err("an operand too many".into());
     }
@@ -134,6 +121,26 @@ pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<Vector, String> {
         _ => {}
     }
     Ok(vector)
+}
+
+/// Operands that are not printed.
+fn unprinted(
+    extra: Extra,
+    register: u16,
+    modifiers: &mut Modifiers<'_>,
+    sources: &mut Vec<Source>,
+) -> Result<(), String> {
+    let old = Source::plain(Whence::Vector(register));
+    let constant = |bits: u64| Source::plain(Whence::Constant(bits));
+    match extra {
+        Extra::Nothing | Extra::WritesExec => {}
+        Extra::ReadsVcc => sources.push(Source::plain(Whence::Scalar(VCC))),
+        Extra::Table => sources.push(constant(modifiers.number("bitop3")?.unwrap_or(0) as u64)),
+        Extra::Selects => sources.push(constant(modifiers.bits("op_sel", 0)?.into())),
+        Extra::Accumulates => sources.push(old),
+        Extra::IntoHalf => sources.extend([old, constant(modifiers.bits("op_sel", 0)?.into())]),
+    }
+    Ok(())
 }
 
 fn destination(

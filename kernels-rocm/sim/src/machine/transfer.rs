@@ -7,7 +7,6 @@ use super::wave::{LANES, Lanes};
 use crate::class::atomic::Atomic;
 use crate::class::lds::transposed;
 use crate::fault::FaultKind;
-use crate::schedule::Timing;
 
 /// What an address means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,39 +62,9 @@ pub(crate) enum Form {
     Columns { bits: u32 },
 }
 
-/// The counter that an operation adds to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Queues {
-    Memory,
-    Lds,
-    /// Both, with no order among others.
-    Both,
-}
-
-/// An operation that no wait has covered yet.
-pub(crate) struct Pending {
-    /// Index of the instruction.
-    pub(crate) origin: u32,
-    deed: Deed,
-    is_done: bool,
-    /// Whether it may overtake others of its queue, or they it.
-    is_unordered: bool,
-    vectors: (u16, u16),
-    scalars: (u8, u8),
-}
-
-enum Deed {
-    Nothing,
-    Transfer(Box<Transfer>),
-    Scalars { address: u64 },
-}
-
-/// Values up to which the hardware counts.
-const MOST: [usize; 2] = [63, 15];
-
 impl Transfer {
     /// Registers that it fills.
-    fn results(&self) -> (u16, u16) {
+    pub(crate) fn results(&self) -> (u16, u16) {
         match &self.action {
             Action::Load { first, form: Form::Words | Form::Columns { .. } } => {
                 (*first, (self.bytes / 4) as u16 * self.pieces as u16)
@@ -130,7 +99,7 @@ impl Transfer {
     }
 
     /// Checks addresses, and tells LDS what is to be written.
-    fn announce(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
+    pub(crate) fn announce(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
         let (write, kind) = match self.action {
             Action::Load { .. } | Action::ToLds { .. } => (false, Write::Plain),
             Action::Store { .. } => (true, Write::Plain),
@@ -159,7 +128,7 @@ impl Transfer {
     }
 
     /// Tells LDS that writes are done.
-    fn land(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
+    pub(crate) fn land(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
         match self.action {
             Action::Load { .. } => {}
             Action::ToLds { base } => {
@@ -182,7 +151,7 @@ impl Transfer {
     }
 
     /// Whether LDS must hear of its end.
-    fn writes_lds(&self) -> bool {
+    pub(crate) fn writes_lds(&self) -> bool {
         match self.action {
             Action::Load { .. } => false,
             Action::ToLds { .. } => true,
@@ -190,7 +159,7 @@ impl Transfer {
         }
     }
 
-    fn perform(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
+    pub(crate) fn perform(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
         match &self.action {
             Action::Load { first, form } => self.load(step, *first, *form),
             Action::Store { words } => self.store(step, words),
@@ -354,132 +323,5 @@ impl Form {
             Self::Half { signed, high: false } => old & 0xffff_0000 | extended(signed) & 0xffff,
             Self::Half { signed, high: true } => old & 0xffff | extended(signed) << 16,
         }
-    }
-}
-
-impl Step<'_> {
-    /// Issues an operation: it happens now or as late as waits permit.
-    pub(crate) fn issue(&mut self, transfer: Transfer, queues: Queues) -> Result<(), FaultKind> {
-        let results = transfer.results();
-        let numbers: &[usize] = match queues {
-            Queues::Memory => &[0],
-            Queues::Lds => &[1],
-            Queues::Both => &[0, 1],
-        };
-        let eager = self.schedule.timing == Timing::Eager;
-        // What happens at once is checked as it happens, but for LDS, which also keeps what is in flight.
-        if !eager || transfer.writes_lds() {
-            transfer.announce(self)?;
-        }
-        if eager {
-            transfer.perform(self)?;
-        }
-        let deed = if eager && !transfer.writes_lds() {
-            Deed::Nothing
-        } else {
-            Deed::Transfer(Box::new(transfer))
-        };
-        if queues == Queues::Both {
-            self.wave.await_flat(results.0, results.1)?;
-            self.push(1, Deed::Nothing, true, true, results, (0, 0))?;
-        } else {
-            self.wave.await_vectors(results.0, results.1, numbers[0])?;
-        }
-        self.push(numbers[0], deed, eager, queues == Queues::Both, results, (0, 0))
-    }
-
-    /// Issues an operation among lanes whose result is there already, but may not be used before a wait.
-    pub(crate) fn issue_movement(&mut self, register: u16) -> Result<(), FaultKind> {
-        self.wave.await_vectors(register, 1, 1)?;
-        self.push(1, Deed::Nothing, true, false, (register, 1), (0, 0))
-    }
-
-    /// Issues a load of `count` scalars.
-    pub(crate) fn issue_scalars(
-        &mut self,
-        address: u64,
-        first: u8,
-        count: u8,
-    ) -> Result<(), FaultKind> {
-        self.memory.check(0, address, 4 * u32::from(count), false)?;
-        self.wave.await_scalars(first, count)?;
-        if self.schedule.timing == Timing::Eager {
-            self.load_scalars(address, first, count)?;
-        }
-        let eager = self.schedule.timing == Timing::Eager;
-        self.push(1, Deed::Scalars { address }, eager, true, (0, 0), (first, count))
-    }
-
-    /// Issues a reading of a clock into a pair that holds it already.
-    pub(crate) fn issue_clock(&mut self, first: u8) -> Result<(), FaultKind> {
-        self.wave.await_scalars(first, 2)?;
-        self.push(1, Deed::Nothing, true, true, (0, 0), (first, 2))
-    }
-
-    fn push(
-        &mut self,
-        queue: usize,
-        deed: Deed,
-        is_done: bool,
-        is_unordered: bool,
-        vectors: (u16, u16),
-        scalars: (u8, u8),
-    ) -> Result<(), FaultKind> {
-        let origin = self.wave.at;
-        self.wave.queues[queue].push_back(Pending {
-            origin,
-            deed,
-            is_done,
-            is_unordered,
-            vectors,
-            scalars,
-        });
-        // More than the counter can hold are not let out.
-        self.wait(queue, MOST[queue])
-    }
-
-    fn load_scalars(&mut self, address: u64, first: u8, count: u8) -> Result<(), FaultKind> {
-        for at in 0..count {
-            let mut word = [0; 4];
-            self.memory.get(0, address + 4 * u64::from(at), &mut word)?;
-            self.wave.scalars[usize::from(first + at)] = u32::from_le_bytes(word);
-        }
-        Ok(())
-    }
-
-    /// Waits until at most `left` operations of a queue (0 memory, 1 LDS) are outstanding. Where some may come
-    /// out of order, only a wait for all of them says anything.
-    pub(crate) fn wait(&mut self, queue: usize, left: usize) -> Result<(), FaultKind> {
-        if left > 0 && self.wave.queues[queue].iter().any(|pending| pending.is_unordered) {
-            return Ok(());
-        }
-        while self.wave.queues[queue].len() > left {
-            let Some(pending) = self.wave.queues[queue].pop_front() else { break };
-            self.blame = Some(pending.origin);
-            let (first, count) = pending.scalars;
-            match &pending.deed {
-                Deed::Transfer(transfer) => {
-                    if !pending.is_done {
-                        transfer.perform(self)?;
-                    }
-                    transfer.land(self)?;
-                }
-                Deed::Scalars { address } if !pending.is_done => {
-                    self.load_scalars(*address, first, count)?;
-                }
-                _ => {}
-            }
-            self.wave.scalars_arrived(first, count);
-            self.wave.vectors_arrived(pending.vectors.0, pending.vectors.1, queue);
-            self.blame = None;
-        }
-        Ok(())
-    }
-
-    /// Whether a load to LDS has not been waited for.
-    pub(crate) fn is_filling_lds(&self) -> bool {
-        self.wave.queues[0].iter().any(|pending| {
-            matches!(&pending.deed, Deed::Transfer(t) if matches!(t.action, Action::ToLds { .. }))
-        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::transfer::Pending;
+use super::queue::Pending;
 use crate::fault::{FaultKind, Register};
 
 /// Lanes of a wave.
