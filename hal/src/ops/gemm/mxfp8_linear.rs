@@ -3,7 +3,7 @@
 //! `y[t,n] = Σ_k x[t,k] W[n,k]` over dequantised values: activations with one power of two per 1x32
 //! block, weights with one per 32x32 tile (edge tiles may be ragged in `n`).
 //!
-//! Roundings: products are exact; the sum is fp32-class (f64 in the reference), promoted at least
+//! Roundings: products are exact; the sum is fp32-class (f64 in the reference), added to f32 at least
 //! every 32 products; one rounding to bf16 at the end.
 //! NaN in a row of `x` gives NaN in that row only; a NaN weight gives NaN in its column of `y`.
 //! Rows see only themselves. No rows: nothing is launched.
