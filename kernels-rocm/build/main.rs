@@ -67,10 +67,10 @@ fn line(
     kernels: &[Kernel],
 ) {
     let kernel = |kernel: &Kernel| {
-        let Kernel { name, threads, vgprs, agprs, lds_bytes, occupancy, .. } = kernel;
+        let Kernel { name, threads, vgprs, agprs, lds_bytes, occupancy, arguments, .. } = kernel;
         format!(
             "Entry {{ name: {name:?}, threads: {threads}, vgprs: {vgprs}, agprs: {agprs}, \
-             lds_bytes: {lds_bytes}, occupancy: {occupancy} }}"
+             lds_bytes: {lds_bytes}, occupancy: {occupancy}, arguments: &{arguments:?} }}"
         )
     };
     let entries: Vec<_> = kernels.iter().map(kernel).collect();

@@ -30,6 +30,8 @@ pub struct Entry {
     pub lds_bytes: u32,
     /// Waves that fit a SIMD.
     pub occupancy: u32,
+    /// Offset and bytes of each argument.
+    pub arguments: &'static [(u32, u32)],
 }
 
 /// Loaders read words where they lie.

@@ -2,6 +2,7 @@
 //! embedded ([`code_object`]); the driver is opened at run time ([`driver`]). None is launched yet:
 //! [`RocmProvider`] says so, and which boards the driver lists.
 
+pub mod arguments;
 pub mod code_object;
 pub mod driver;
 mod provider;

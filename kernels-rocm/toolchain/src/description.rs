@@ -45,6 +45,19 @@ struct Entry {
     sgpr_spills: u32,
     #[serde(rename = ".kernarg_segment_size")]
     kernarg_bytes: u32,
+    #[serde(rename = ".args", default)]
+    arguments: Vec<Argument>,
+}
+
+#[derive(Deserialize)]
+struct Argument {
+    #[serde(rename = ".offset")]
+    offset: u32,
+    #[serde(rename = ".size")]
+    bytes: u32,
+    /// `hidden_…` for what the runtime adds.
+    #[serde(rename = ".value_kind")]
+    kind: String,
 }
 
 type Elf<'a> = ElfFile<'a, FileHeader64<LittleEndian>>;
@@ -89,6 +102,7 @@ fn kernel_of(elf: &Elf<'_>, entry: &Entry, target: &str) -> Result<Kernel, Strin
     if entry.has_stack {
         return Err(format!("kernel {} has a stack without bound", entry.name));
     }
+    let own = entry.arguments.iter().filter(|argument| !argument.kind.starts_with("hidden_"));
     let mut kernel = Kernel {
         name: entry.name.clone(),
         threads: entry.threads,
@@ -100,6 +114,7 @@ fn kernel_of(elf: &Elf<'_>, entry: &Entry, target: &str) -> Result<Kernel, Strin
         vgpr_spills: entry.vgpr_spills,
         sgpr_spills: entry.sgpr_spills,
         kernarg_bytes: entry.kernarg_bytes,
+        arguments: own.map(|argument| (argument.offset, argument.bytes)).collect(),
         float_mode: float_mode(elf, &entry.symbol)?,
         occupancy: 0,
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Resources of one kernel, from its code object. As text, a name and `word=number`s.
+/// Resources of one kernel, from its code object. As text, a name and `word=value`s.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
     /// The symbol.
@@ -26,6 +26,8 @@ pub struct Kernel {
     pub sgpr_spills: u32,
     /// Arguments, with what the runtime adds.
     pub kernarg_bytes: u32,
+    /// Offset and bytes of each argument.
+    pub arguments: Vec<(u32, u32)>,
     /// Rounding of f32, rounding of f64, subnormals of f32 and of f64, two bits each: 0xF0 is to nearest,
     /// with subnormals.
     pub float_mode: u32,
@@ -43,7 +45,11 @@ impl fmt::Display for Kernel {
             "lds_bytes={lds_bytes} scratch_bytes={scratch_bytes} vgpr_spills={vgpr_spills} "
         )?;
         write!(f, "sgpr_spills={sgpr_spills} kernarg_bytes={kernarg_bytes} ")?;
-        write!(f, "float_mode={float_mode} occupancy={occupancy}")
+        write!(f, "float_mode={float_mode} occupancy={occupancy} arguments=")?;
+        for (i, (offset, bytes)) in self.arguments.iter().enumerate() {
+            write!(f, "{}{offset}:{bytes}", if i > 0 { "," } else { "" })?;
+        }
+        Ok(())
     }
 }
 
@@ -52,11 +58,21 @@ impl FromStr for Kernel {
 
     fn from_str(line: &str) -> Result<Kernel, String> {
         let name = line.split(' ').next().unwrap_or_default().to_owned();
-        let number = |word: &str| {
+        let value = |word: &str| {
             let found = line.split(' ').find_map(|part| part.strip_prefix(word)?.strip_prefix('='));
-            let found = found.ok_or_else(|| format!("{line:?} lacks {word}"))?;
+            found.ok_or_else(|| format!("{line:?} lacks {word}"))
+        };
+        let number = |word: &str| {
+            let found = value(word)?;
             found.parse().map_err(|_| format!("{word}={found} is no number"))
         };
+        let argument = |text: &str| {
+            let (offset, bytes) = text.split_once(':')?;
+            Some((offset.parse().ok()?, bytes.parse().ok()?))
+        };
+        let list = value("arguments")?;
+        let arguments = list.split(',').filter(|text| !text.is_empty()).map(argument);
+        let arguments = arguments.collect::<Option<_>>();
         Ok(Kernel {
             name,
             threads: number("threads")?,
@@ -70,6 +86,8 @@ impl FromStr for Kernel {
             kernarg_bytes: number("kernarg_bytes")?,
             float_mode: number("float_mode")?,
             occupancy: number("occupancy")?,
+            arguments: arguments
+                .ok_or_else(|| format!("arguments={list} are no offsets and bytes"))?,
         })
     }
 }

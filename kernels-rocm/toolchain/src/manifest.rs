@@ -103,7 +103,10 @@ mod tests {
     const TEXT: &str = "compiler clang version 22.1.8\n\
         object norm/rms gfx942 aa of bb\n\
         kernel norm_rms threads=256 vgprs=72 agprs=0 sgprs=62 lds_bytes=256 scratch_bytes=0 \
-        vgpr_spills=0 sgpr_spills=0 kernarg_bytes=352 float_mode=240 occupancy=7\n";
+        vgpr_spills=0 sgpr_spills=0 kernarg_bytes=352 float_mode=240 occupancy=7 \
+        arguments=0:24,24:8\n\
+        kernel norm_none threads=1 vgprs=1 agprs=0 sgprs=1 lds_bytes=0 scratch_bytes=0 \
+        vgpr_spills=0 sgpr_spills=0 kernarg_bytes=0 float_mode=240 occupancy=8 arguments=\n";
 
     #[test]
     fn text_and_manifest_are_the_same() {
@@ -111,12 +114,15 @@ mod tests {
         assert_eq!(manifest.to_string(), TEXT);
         let kernel = &manifest.find("norm/rms", "gfx942").unwrap().kernels[0];
         assert_eq!((kernel.name.as_str(), kernel.vgprs, kernel.occupancy), ("norm_rms", 72, 7));
+        assert_eq!(kernel.arguments, [(0, 24), (24, 8)]);
         assert_eq!(manifest.find("norm/rms", "gfx950"), None);
     }
 
     #[test]
     fn what_is_not_understood_is_an_error() {
-        for (from, to) in [("object", "objects"), (" of", ""), ("=72", "=x"), ("vgprs", "regs")] {
+        for (from, to) in
+            [("object", "objects"), (" of", ""), ("=72", "=x"), ("vgprs", "regs"), ("0:24", "24")]
+        {
             assert!(TEXT.replacen(from, to, 1).parse::<Manifest>().is_err(), "{from}");
         }
         assert!("kernel a".parse::<Manifest>().is_err());
