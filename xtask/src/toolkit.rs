@@ -60,31 +60,42 @@ pub(crate) fn cuda() -> Result<String, String> {
     Ok(format!("installed {}", home.display()))
 }
 
-/// Packages of Debian with a compiler of AMD kernels and its linker.
-const ROCM: [&str; 2] = ["clang-22", "lld-22"];
+/// Packages of Debian with a compiler of AMD kernels, its linker and its disassembler.
+const ROCM: [&str; 3] = ["clang-22", "lld-22", "llvm-22"];
+/// What the simulator reads objects with.
+const DISASSEMBLER: &str = "llvm-objdump";
 
-/// Finds a compiler of AMD kernels; where there is none, installs Debian's, if this is its root.
+/// Finds a compiler of AMD kernels with its disassembler; where there is none, installs Debian's, if this is its root.
 ///
 /// Returns what to tell the user.
 pub(crate) fn rocm() -> Result<String, String> {
-    if let Ok(compiler) = Compiler::find(root()) {
-        return Ok(format!("{} is there already", compiler.version));
+    if let Ok(version) = rocm_compiler() {
+        return Ok(format!("{version} is there already"));
     }
     let installed = update_packages().and_then(|()| install_packages());
-    match (installed, Compiler::find(root())) {
-        (_, Ok(compiler)) => Ok(format!("installed {}", compiler.version)),
+    match (installed, rocm_compiler()) {
+        (_, Ok(version)) => Ok(format!("installed {version}")),
         (outcome, Err(why)) => {
             let failed = outcome.err().map_or(String::new(), |error| format!("{error}\n"));
             Err(format!(
                 "{failed}{why}\nAny of these has one:\n\
                  * Debian's packages: apt-get install {}\n\
-                 * clang and lld 20 or later of another distribution, or of apt.llvm.org\n\
+                 * clang, lld and llvm 20 or later of another distribution, or of apt.llvm.org\n\
                  * ROCm 7 or later in /opt/rocm\n\
-                 * TANDEM_ROCM_CLANG=PATH names a clang that has its lld beside it\n\
-                 Without one, the committed objects of unchanged sources are used.",
+                 * TANDEM_ROCM_CLANG=PATH names a clang that has its lld and {DISASSEMBLER} beside it\n\
+                 Without one, builds use the committed objects of unchanged sources, and the simulator's tests do not run.",
                 ROCM.join(" ")
             ))
         }
+    }
+}
+
+/// The version of a compiler that has all its parts.
+fn rocm_compiler() -> Result<String, String> {
+    let compiler = Compiler::find(root())?;
+    match compiler.beside(DISASSEMBLER) {
+        Some(_) => Ok(compiler.version),
+        None => Err(format!("{} has no {DISASSEMBLER} beside it", compiler.version)),
     }
 }
 

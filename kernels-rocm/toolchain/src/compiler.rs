@@ -99,11 +99,19 @@ impl Compiler {
                 path.display()
             ));
         }
-        let linker = said(&["-print-prog-name=lld"])?;
-        if !Path::new(linker.trim()).is_absolute() {
-            return Err(format!("{} has no lld beside it; install it", path.display()));
+        let compiler = Compiler { path, version };
+        if compiler.beside("lld").is_none() {
+            return Err(format!("{} has no lld beside it; install it", compiler.path.display()));
         }
-        Ok(Compiler { path, version })
+        Ok(compiler)
+    }
+
+    /// Another program of its LLVM, if that is installed.
+    pub fn beside(&self, program: &str) -> Option<PathBuf> {
+        let ask = format!("-print-prog-name={program}");
+        let output = Command::new(&self.path).arg(ask).output().ok()?;
+        let file = PathBuf::from(text(&output).trim());
+        file.is_absolute().then_some(file)
     }
 
     /// Makes the object of a source for a target, and says what its kernels need.
