@@ -28,7 +28,7 @@ const FOLDERS: [&str; 6] = [
 /// The opened driver, for the rest of the process.
 #[derive(Clone, Copy)]
 pub struct Driver {
-    library: &'static Library,
+    opened: &'static Library,
 }
 
 struct Library {
@@ -38,7 +38,7 @@ struct Library {
 
 impl fmt::Debug for Driver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver").field("path", &self.library.path).finish_non_exhaustive()
+        f.debug_struct("Driver").field("path", &self.opened.path).finish_non_exhaustive()
     }
 }
 
@@ -50,14 +50,14 @@ impl Driver {
     pub fn open() -> std::result::Result<Driver, String> {
         static LIBRARY: OnceLock<std::result::Result<Library, String>> = OnceLock::new();
         match LIBRARY.get_or_init(|| find(env::var_os(NAMED))) {
-            Ok(library) => Ok(Driver { library }),
+            Ok(opened) => Ok(Driver { opened }),
             Err(why) => Err(why.clone()),
         }
     }
 
     /// The library's file.
     pub fn path(self) -> &'static Path {
-        &self.library.path
+        &self.opened.path
     }
 
     /// Its release.
@@ -73,7 +73,7 @@ impl Driver {
     }
 
     pub(super) fn functions(self) -> &'static Hip {
-        &self.library.functions
+        &self.opened.functions
     }
 
     /// The outcome of `call`.
