@@ -2,13 +2,18 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tokio_stream::Stream;
+
+use super::answer::Piece;
+use super::answers::Answers;
+use super::job::Failure;
+use super::usage::Usage;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,19 +26,57 @@ pub(super) enum Frame {
     Done,
 }
 
-/// What a stream consists of.
+/// How an API writes streamed answers. What it has written waits to be taken.
 pub(super) trait Chunks: Send + Unpin + 'static {
-    /// The next frame; `None` ends the stream.
-    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame>>;
+    /// Writes a piece of the answer at `place`.
+    fn write(&mut self, place: usize, piece: Piece);
+
+    /// Writes what follows the last piece.
+    fn end(&mut self, usage: Usage);
+
+    /// Writes why there is no more.
+    fn fail(&mut self, failure: Failure);
+
+    /// Takes the next frame.
+    fn take(&mut self) -> Option<Frame>;
 }
 
-struct Events<C>(C);
+/// Answers as a stream of frames.
+struct Frames<C> {
+    answers: Answers,
+    chunks: C,
+    is_over: bool,
+}
 
-impl<C: Chunks> Stream for Events<C> {
+impl<C: Chunks> Frames<C> {
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame>> {
+        loop {
+            if let Some(frame) = self.chunks.take() {
+                return Poll::Ready(Some(frame));
+            }
+            if self.is_over {
+                return Poll::Ready(None);
+            }
+            match ready!(self.answers.poll_piece(context)) {
+                Some(Ok((place, piece))) => self.chunks.write(place, piece),
+                None => {
+                    self.is_over = true;
+                    self.chunks.end(self.answers.usage());
+                }
+                Some(Err(failure)) => {
+                    self.is_over = true;
+                    self.chunks.fail(failure);
+                }
+            }
+        }
+    }
+}
+
+impl<C: Chunks> Stream for Frames<C> {
     type Item = Result<Event, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_frame(context).map(|frame| {
+        self.poll_frame(context).map(|frame| {
             frame.map(|frame| {
                 Ok(match frame {
                     // JSON text has no line ends, which an event could not carry.
@@ -50,7 +93,7 @@ impl<C: Chunks> Stream for Events<C> {
 
 /// A response that sends the chunks as they come, and a comment whenever nothing came for
 /// `ping_interval`: a long prefill is silent, and clients and proxies give up on silence.
-pub(super) fn respond(chunks: impl Chunks, ping_interval: Duration) -> Response {
+pub(super) fn respond(answers: Answers, chunks: impl Chunks, ping_interval: Duration) -> Response {
     let ping = KeepAlive::new().interval(ping_interval).text("ping");
-    Sse::new(Events(chunks)).keep_alive(ping).into_response()
+    Sse::new(Frames { answers, chunks, is_over: false }).keep_alive(ping).into_response()
 }

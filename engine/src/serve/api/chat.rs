@@ -73,7 +73,8 @@ pub(in crate::serve) async fn answer(
     let reader = || TextReader::chat(options.clone());
     let answers = app.start(peer, vec![submission], reply.replies, reader, permit).await?;
     let response = if reply.stream {
-        sse::respond(stream(answers, &app, reply.include_usage), app.options.ping_interval)
+        let chunks = stream(answers.len(), &app, reply.include_usage);
+        sse::respond(answers, chunks, app.options.ping_interval)
     } else {
         whole_reply(answers, &app).await?
     };

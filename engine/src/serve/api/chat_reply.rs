@@ -71,16 +71,12 @@ fn content_of(reply: &Reply) -> Value {
 }
 
 /// The chunks of streamed replies, each of which begins with its role.
-pub(super) fn stream(
-    answers: Answers,
-    app: &App,
-    include_usage: bool,
-) -> AnswerChunks<ChatSpelling> {
+pub(super) fn stream(replies: usize, app: &App, include_usage: bool) -> AnswerChunks<ChatSpelling> {
     let first = json!({ "role": "assistant", "content": "" });
     let first: Vec<_> =
-        (0..answers.len()).map(|place| change(place, &first, &Value::Null, None)).collect();
+        (0..replies).map(|place| change(place, &first, &Value::Null, None)).collect();
     let spelling = ChatSpelling { tokenizer: Arc::clone(&app.model.tokenizer) };
-    AnswerChunks::new(answers, Stamp::new("chatcmpl", app), include_usage, spelling, first)
+    AnswerChunks::new(Stamp::new("chatcmpl", app), include_usage, spelling, first)
 }
 
 /// One choice of a chunk.

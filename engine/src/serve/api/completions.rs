@@ -73,8 +73,8 @@ pub(in crate::serve) async fn answer(
         app.start(peer, submissions, replies, || TextReader::plain(&reply.stop), permit).await?;
     let starts: Vec<_> = echoes.into_iter().flat_map(|echo| vec![echo; replies]).collect();
     let response = if reply.stream {
-        let chunks = stream(answers, &starts, &app, reply.include_usage);
-        sse::respond(chunks, app.options.ping_interval)
+        let chunks = stream(&starts, &app, reply.include_usage);
+        sse::respond(answers, chunks, app.options.ping_interval)
     } else {
         whole_reply(answers, starts, &app).await?
     };
@@ -202,19 +202,14 @@ fn choice(
 }
 
 /// The chunks of streamed completions; those with a start begin with it.
-fn stream(
-    answers: Answers,
-    starts: &[String],
-    app: &App,
-    include_usage: bool,
-) -> AnswerChunks<CompletionSpelling> {
+fn stream(starts: &[String], app: &App, include_usage: bool) -> AnswerChunks<CompletionSpelling> {
     let started = starts.iter().enumerate().filter(|(_, start)| !start.is_empty());
     let first: Vec<_> = started.map(|(place, start)| choice(place, start, None, None)).collect();
     let spelling = CompletionSpelling {
         tokenizer: Arc::clone(&app.model.tokenizer),
-        logprobs: (0..answers.len()).map(|_| CompletionLogprobs::default()).collect(),
+        logprobs: starts.iter().map(|_| CompletionLogprobs::default()).collect(),
     };
-    AnswerChunks::new(answers, Stamp::new("cmpl", app), include_usage, spelling, first)
+    AnswerChunks::new(Stamp::new("cmpl", app), include_usage, spelling, first)
 }
 
 /// Completions by what each chunk adds to them.

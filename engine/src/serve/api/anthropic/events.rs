@@ -1,7 +1,6 @@
 //! A streamed reply.
 
 use std::collections::VecDeque;
-use std::task::{Context, Poll, ready};
 
 use serde_json::{Value, json};
 
@@ -10,7 +9,7 @@ use super::error::MessagesError;
 use super::messages::message;
 use super::usage;
 use crate::serve::answer::Piece;
-use crate::serve::answers::Answers;
+use crate::serve::job::Failure;
 use crate::serve::sse::{Chunks, Frame};
 use crate::serve::stamp::Stamp;
 use crate::serve::usage::Usage;
@@ -18,7 +17,6 @@ use crate::text::Event;
 
 /// An answer as named events.
 pub(super) struct MessageEvents {
-    answers: Answers,
     cutter: BlockCutter,
     /// The block that is open, or was last.
     block: Option<Block>,
@@ -27,22 +25,19 @@ pub(super) struct MessageEvents {
     /// What ends the message, known before the counts are.
     ending: Option<Value>,
     ready: VecDeque<Frame>,
-    is_over: bool,
 }
 
 impl MessageEvents {
-    pub(super) fn new(answers: Answers, stamp: &Stamp, prompt_tokens: u64) -> Self {
+    pub(super) fn new(stamp: &Stamp, prompt_tokens: u64) -> Self {
         let mut body = message(stamp, &[]);
         // What of it a cache held is known at the end.
         body["usage"] = usage::json(Usage { prompt_tokens, ..Usage::default() });
         let mut events = Self {
-            answers,
             cutter: BlockCutter::default(),
             block: None,
             blocks: 0,
             ending: None,
             ready: VecDeque::new(),
-            is_over: false,
         };
         events.queue("message_start", json!({ "message": body }));
         events
@@ -51,17 +46,6 @@ impl MessageEvents {
     fn queue(&mut self, name: &'static str, mut body: Value) {
         body["type"] = name.into();
         self.ready.push_back(Frame::Named(name, body));
-    }
-
-    fn read(&mut self, piece: Piece) {
-        for event in piece.events {
-            if let Event::Finish(reason) = event {
-                self.ending = Some(stop(reason, piece.stop.as_deref()));
-            }
-            for change in self.cutter.changes(event) {
-                self.change(change);
-            }
-        }
     }
 
     fn change(&mut self, change: Change) {
@@ -104,36 +88,31 @@ impl MessageEvents {
         let index = self.blocks - 1;
         self.queue("content_block_delta", json!({ "index": index, "delta": delta }));
     }
-
-    fn end(&mut self) {
-        let usage = usage::json(self.answers.usage());
-        let delta = self.ending.take();
-        self.queue("message_delta", json!({ "delta": delta, "usage": usage }));
-        self.queue("message_stop", json!({}));
-    }
 }
 
 impl Chunks for MessageEvents {
-    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame>> {
-        loop {
-            if let Some(frame) = self.ready.pop_front() {
-                return Poll::Ready(Some(frame));
+    fn write(&mut self, _: usize, piece: Piece) {
+        for event in piece.events {
+            if let Event::Finish(reason) = event {
+                self.ending = Some(stop(reason, piece.stop.as_deref()));
             }
-            if self.is_over {
-                return Poll::Ready(None);
-            }
-            match ready!(self.answers.poll_piece(context)) {
-                Some(Ok((_, piece))) => self.read(piece),
-                None => {
-                    self.is_over = true;
-                    self.end();
-                }
-                Some(Err(failure)) => {
-                    self.is_over = true;
-                    let body = MessagesError::from(failure).json();
-                    self.ready.push_back(Frame::Named("error", body));
-                }
+            for change in self.cutter.changes(event) {
+                self.change(change);
             }
         }
+    }
+
+    fn end(&mut self, usage: Usage) {
+        let (delta, usage) = (self.ending.take(), usage::json(usage));
+        self.queue("message_delta", json!({ "delta": delta, "usage": usage }));
+        self.queue("message_stop", json!({}));
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.ready.push_back(Frame::Named("error", MessagesError::from(failure).json()));
+    }
+
+    fn take(&mut self) -> Option<Frame> {
+        self.ready.pop_front()
     }
 }

@@ -39,8 +39,8 @@ pub(in crate::serve) async fn answer(
     let reader = || TextReader::chat(options.clone());
     let answers = app.start(peer, vec![submission], 1, reader, permit).await?;
     let response = if reply.stream {
-        let events = MessageEvents::new(answers, &Stamp::new("msg", &app), prompt_tokens);
-        sse::respond(events, app.options.ping_interval)
+        let events = MessageEvents::new(&Stamp::new("msg", &app), prompt_tokens);
+        sse::respond(answers, events, app.options.ping_interval)
     } else {
         whole_reply(answers, &app).await?
     };
