@@ -75,6 +75,28 @@ impl Argument<'_> {
             Argument::Words(value) => (value.as_ptr().cast(), size_of_val(*value)),
         }
     }
+
+    /// A copy of its bytes, zeros where the headers' structures have gaps.
+    pub fn bytes(&self) -> Vec<u8> {
+        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        match self {
+            Argument::View(view) => words(&[view.codes, view.scales, view.stride]),
+            Argument::U64(value) => words(&[*value]),
+            Argument::U32(value) => value.to_le_bytes().into(),
+            Argument::I32(value) => value.to_le_bytes().into(),
+            Argument::F32(value) => value.to_le_bytes().into(),
+            Argument::Entry(entry) => {
+                let halves =
+                    [entry.form, entry.rule, entry.block, entry.width, entry.page_entries, 0];
+                let halves = halves.into_iter().flat_map(u32::to_le_bytes);
+                halves.chain(words(&[entry.bytes, entry.entries])).collect::<Vec<_>>()
+            }
+            Argument::Table(table) => {
+                table.iter().flat_map(|number| number.to_le_bytes()).collect()
+            }
+            Argument::Words(list) => words(list),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::Entry;
 /// # Errors
 /// When their number or sizes are not those of its parameters.
 pub fn packed(entry: &Entry, arguments: &[Argument<'_>]) -> Result<Vec<u8>> {
-    let given: Vec<_> = arguments.iter().map(bytes_of).collect();
+    let given: Vec<_> = arguments.iter().map(Argument::bytes).collect();
     let taken: Vec<usize> = entry.arguments.iter().map(|(_, bytes)| *bytes as usize).collect();
     let sizes: Vec<usize> = given.iter().map(Vec::len).collect();
     if sizes != taken {
@@ -26,24 +26,6 @@ pub fn packed(entry: &Entry, arguments: &[Argument<'_>]) -> Result<Vec<u8>> {
         packed.extend(bytes);
     }
     Ok(packed)
-}
-
-fn bytes_of(argument: &Argument<'_>) -> Vec<u8> {
-    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    match argument {
-        Argument::View(view) => words(&[view.codes, view.scales, view.stride]),
-        Argument::U64(value) => words(&[*value]),
-        Argument::U32(value) => value.to_le_bytes().into(),
-        Argument::I32(value) => value.to_le_bytes().into(),
-        Argument::F32(value) => value.to_le_bytes().into(),
-        Argument::Entry(entry) => {
-            let halves = [entry.form, entry.rule, entry.block, entry.width, entry.page_entries, 0];
-            let halves = halves.into_iter().flat_map(u32::to_le_bytes);
-            halves.chain(words(&[entry.bytes, entry.entries])).collect::<Vec<_>>()
-        }
-        Argument::Table(table) => table.iter().flat_map(|number| number.to_le_bytes()).collect(),
-        Argument::Words(list) => words(list),
-    }
 }
 
 #[cfg(test)]
@@ -103,7 +85,7 @@ mod tests {
             }),
             Argument::Table(&table),
         ];
-        assert!(kinds.iter().all(|kind| bytes_of(kind).len() == kind.place().1));
+        assert!(kinds.iter().all(|kind| kind.bytes().len() == kind.place().1));
         for entry in code_object::all().iter().flat_map(|object| object.entries) {
             assert!(!entry.arguments.is_empty(), "{}", entry.name);
             for (offset, bytes) in entry.arguments {
