@@ -1,4 +1,4 @@
-//! Plain kernels of every operator, for all GPU backends.
+//! Plain kernels of every operator but those in `src/ops/unwritten.rs`, for all GPU backends.
 //!
 //! Sources lie in `kernels/FAMILY/OP.cu`: blocks, shared memory, shuffles among 32 lanes and a few atomics, which the
 //! compilers of all vendors take, and a host's for emulation. Each backend compiles them for its own targets, and brings a
