@@ -8,6 +8,7 @@ use crate::{
     rows::{self, Rows},
 };
 use std::{
+    cell::Cell,
     ffi::{CStr, CString, c_char, c_int, c_void},
     sync::{Mutex, PoisonError},
 };
@@ -33,13 +34,19 @@ unsafe extern "C" {
     fn tandem_emu_plant(site: *const c_char);
 }
 
-/// The emulator is one machine: one launch at a time. The number of launches seeds their schedules.
-static MACHINE: Mutex<u64> = Mutex::new(0);
+/// The emulator is one machine: one launch at a time.
+static MACHINE: Mutex<()> = Mutex::new(());
 
-/// Launches so far.
+thread_local! {
+    /// Launches of this thread so far. They seed schedules, so that a thread that does the same again sees the same
+    /// schedules, whatever others launch meanwhile.
+    static LAUNCHES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Launches of this thread so far.
 #[cfg(test)]
 pub(super) fn launches() -> u64 {
-    *MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+    LAUNCHES.get()
 }
 
 #[cfg(test)]
@@ -82,8 +89,8 @@ impl Target for OnHost {
         let places = arguments.iter().map(Argument::place);
         let (mut values, sizes): (Vec<*mut c_void>, Vec<usize>) =
             places.map(|(place, bytes)| (place.cast_mut(), bytes)).unzip();
-        let mut launches = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-        *launches += 1;
+        let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        LAUNCHES.set(LAUNCHES.get() + 1);
         let [cluster, 1, 1] = shape.cluster.unwrap_or([1; 3]) else {
             return Err(refused(format!("{kernel} has clusters along another axis than x")));
         };
@@ -108,7 +115,7 @@ impl Target for OnHost {
                 values.as_mut_ptr(),
                 sizes.as_ptr(),
                 sizes.len(),
-                *launches,
+                LAUNCHES.get(),
             )
         };
         match outcome {
