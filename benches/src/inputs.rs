@@ -5,7 +5,7 @@
 //! bytes of a few megabytes.
 
 use tandem_hal::{Dim, Domain, Enc, Extents, IndexBound, Op, Operand, Sym, View};
-use tandem_reference::{Fill, Profile, Random};
+use tandem_reference::{Fill, Profile, Random, TensorMut};
 
 /// Elements of the block that repeats.
 const BLOCK_ELEMENTS: u64 = 1 << 20;
@@ -82,18 +82,39 @@ impl<'a> Inputs<'a> {
             Enc::Plain(_) => (BLOCK_ELEMENTS, 1),
         };
         let block_rows = (elements / columns.max(1)).max(1).next_multiple_of(tile).min(rows);
-        let dims = vec![Dim::Is(block_rows), Dim::Is(columns)];
-        let block = Operand { dims, ..operand.clone() };
-        let fill = Fill { profile: Profile::Normal, strays: false, seed: 1 };
-        let bytes = fill.bytes(place, &block, &self.at);
-        let (block_codes, _) =
-            View::size(operand.enc, &[block_rows, columns]).expect("a block is small");
-        let (first, second) = bytes.split_at(block_codes as usize);
+        let (first, second) = match operand.enc {
+            Enc::Scaled { rows: 1, .. } => quantised(place, operand.enc, block_rows, columns),
+            _ => {
+                let dims = vec![Dim::Is(block_rows), Dim::Is(columns)];
+                let block = Operand { dims, ..operand.clone() };
+                let fill = Fill { profile: Profile::Normal, strays: false, seed: 1 };
+                let mut bytes = fill.bytes(place, &block, &self.at);
+                let (block_codes, _) =
+                    View::size(operand.enc, &[block_rows, columns]).expect("a block is small");
+                let scales = bytes.split_off(block_codes as usize);
+                (bytes, scales)
+            }
+        };
         let mut all = Vec::with_capacity((codes + scales) as usize);
-        repeat(first, codes as usize, &mut all);
-        repeat(second, (codes + scales) as usize, &mut all);
+        repeat(&first, codes as usize, &mut all);
+        repeat(&second, (codes + scales) as usize, &mut all);
         all
     }
+}
+
+/// Codes and scales of normal values as a quantiser writes them. Any scales at all would put the blocks of a row further
+/// apart than a model's are, and time what a kernel does for such rows alone.
+fn quantised(place: usize, enc: Enc, rows: u64, columns: u64) -> (Vec<u8>, Vec<u8>) {
+    let shape = [rows, columns];
+    let (codes, scales) = View::size(enc, &shape).expect("a block is small");
+    let (mut codes, mut scales) = (vec![0; codes as usize], vec![0; scales as usize]);
+    let mut random = Random::new(1, place as u64 + 1);
+    let mut tensor = TensorMut::dense(enc, &shape, &mut codes, &mut scales, None);
+    for row in 0..rows as usize {
+        let values: Vec<f32> = (0..columns).map(|_| random.normal()).collect();
+        tensor.set_scaled_row(row, &values);
+    }
+    (codes, scales)
 }
 
 /// Whether the operand names each row's sequence: neighbouring rows belong to one.
@@ -148,6 +169,18 @@ mod tests {
                 assert!(!bytes[..codes].iter().any(|b| b & 0x7F == 0x7F), "{name} has a NaN code");
             }
         }
+    }
+
+    #[test]
+    fn scales_of_a_row_lie_together() {
+        let d = Mxfp8Linear { n: 64, k: 1056 };
+        let (op, at) = (Op::from(d.clone()), Extents::of(&[(Sym::Tokens, 40)]));
+        let x = Facts::of(&d).operands[0].2.clone();
+        let bytes = Inputs::new(&op, &at).bytes(0, &x, 0);
+        let (codes, scales) = bytes.split_at(40 * 1056);
+        let (least, most) = (scales.iter().min().unwrap(), scales.iter().max().unwrap());
+        assert!(most - least <= 2, "{least} to {most}");
+        assert!(codes.chunks(32).all(|block| block.iter().any(|code| code & 0x7F >= 0x70)));
     }
 
     #[test]
