@@ -9,7 +9,7 @@
 //! let object = Arc::new(CodeObject::load(&std::fs::read("add.gfx942.hsaco")?)?);
 //! let mut memory = Memory::new();
 //! let module = memory.load(&object);
-//! let x = memory.allocate("x", vec![0; 4096], Access::ReadWrite);
+//! let x = memory.allocate("x", &[0; 4096], Access::ReadWrite);
 //! let dispatch = Dispatch {
 //!     module: &module,
 //!     kernel: "add",
@@ -19,7 +19,7 @@
 //!     dynamic_lds_bytes: 0,
 //! };
 //! for schedule in Schedule::four() {
-//!     let counters = launch(&mut memory, &dispatch, &schedule)?;
+//!     let counters = launch(&memory, &dispatch, &schedule)?;
 //!     println!("{} instructions", counters.steps);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -67,7 +67,7 @@ mod target;
 pub use counters::Counters;
 pub use error::{LaunchError, LoadError};
 pub use fault::{Fault, FaultKind, Register};
-pub use machine::{Access, Dispatch, Memory, Module, launch, launch_together};
+pub use machine::{Access, Dispatch, Lent, Memory, Module, launch, launch_together};
 pub use object::{CodeObject, Resources};
 pub use schedule::{MatrixRule, Schedule, Timing};
 pub use target::Target;

@@ -14,10 +14,20 @@ pub(crate) enum MemoryAccess {
     Transfer(Access),
 }
 
+/// Who is to see an access, as its bits `sc0` and `sc1` say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    Wave,
+    Workgroup,
+    Device,
+    System,
+}
+
 /// What is accessed, and how.
 pub(crate) struct Access {
     address: Address,
     space: Space,
+    scope: Scope,
     offset: i64,
     bytes: u32,
     kind: Kind,
@@ -92,8 +102,7 @@ fn unknown() -> String {
 pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<MemoryAccess, String> {
     let (family, name) = parts.name.split_once('_').ok_or_else(unknown)?;
     // Scopes and cache policies: there are no caches.
-    let returns = parts.modifiers.flag("sc0")?;
-    parts.modifiers.flag("sc1")?;
+    let (returns, wide) = (parts.modifiers.flag("sc0")?, parts.modifiers.flag("sc1")?);
     parts.modifiers.flag("nt")?;
     if matches!(parts.name, "buffer_wbl2" | "buffer_inv") {
         return Ok(MemoryAccess::Nothing);
@@ -133,7 +142,13 @@ pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<MemoryAccess, String> {
         return Err("an operand too many".into());
     }
     let offset = parts.modifiers.number("offset")?.unwrap_or(0);
-    Ok(MemoryAccess::Transfer(Access { address, space, offset, bytes, kind }))
+    let scope = match (wide, returns) {
+        (false, false) => Scope::Wave,
+        (false, true) => Scope::Workgroup,
+        (true, false) => Scope::Device,
+        (true, true) => Scope::System,
+    };
+    Ok(MemoryAccess::Transfer(Access { address, space, scope, offset, bytes, kind }))
 }
 
 /// What a name says behind its family: the size, and what is done, with registers still to come.
@@ -227,6 +242,17 @@ fn buffer_address(
 }
 
 impl MemoryAccess {
+    /// Whether other workgroups or launches may wait for what it does, or it for what they do.
+    pub(crate) fn communicates(&self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Transfer(Access { kind: Kind::Atomic { .. }, space, .. }) => {
+                *space != Space::Scratch
+            }
+            Self::Transfer(access) => access.scope >= Scope::Device,
+        }
+    }
+
     pub(crate) fn execute(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
         match self {
             Self::Nothing => Ok(()),

@@ -48,6 +48,13 @@ pub(crate) struct Parts<'a> {
     pub(crate) target: Target,
 }
 
+impl Instruction {
+    /// Whether it takes part in an exchange with other workgroups or launches.
+    pub(crate) fn communicates(&self) -> bool {
+        matches!(&self.operation, Operation::Memory(access) if access.communicates())
+    }
+}
+
 /// Decodes a line, or says what of it has no meaning here.
 pub(crate) fn decode(line: &Line<'_>, target: Target) -> Result<Instruction, String> {
     let (name, encoding) = split_suffix(line.mnemonic);

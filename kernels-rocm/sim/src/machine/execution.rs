@@ -1,7 +1,7 @@
 //! One instruction of one wave.
 
 use super::lds::Lds;
-use super::memory::Memory;
+use super::memory::View;
 use super::wave::{State, Wave};
 use crate::class::flow::{Flow, Next};
 use crate::decode::{Instruction, Operation};
@@ -23,7 +23,7 @@ pub(crate) struct Tally {
 pub(crate) struct Step<'a> {
     pub(crate) wave: &'a mut Wave,
     pub(crate) lds: &'a mut Lds,
-    pub(crate) memory: &'a mut Memory,
+    pub(crate) memory: &'a View<'a>,
     pub(crate) tally: &'a mut Tally,
     pub(crate) schedule: &'a Schedule,
     pub(crate) object: &'a CodeObject,

@@ -1,5 +1,7 @@
 //! Operations on memory and LDS, which happen at some time between their issue and the wait for them.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::execution::Step;
 use super::lds::Write;
 use super::memory::{PRIVATE_BASE, SHARED_BASE};
@@ -112,7 +114,9 @@ impl Transfer {
                     Space::Lds if write => {
                         step.lds.announce(step.wave, lane as u32, address, self.bytes, kind)?;
                     }
-                    Space::Global => step.memory.check(lane as u32, address, self.bytes, write)?,
+                    Space::Global => {
+                        step.memory.check(lane as u32, address, self.bytes, write)?;
+                    }
                     // Reads of LDS are checked when they happen, scratch is nobody else's.
                     _ => {}
                 }
@@ -201,20 +205,19 @@ impl Transfer {
             return true;
         }
         let first = self.addresses[self.mask.trailing_zeros() as usize];
-        let Some((base, bytes)) = step.memory.region_at(first) else { return false };
-        let room = bytes.len() as u64;
+        let Some(region) = step.memory.region(first, 0) else { return false };
         let is_inside = |lane: usize| {
-            let from = self.addresses[lane].wrapping_sub(base);
-            from < room && u64::from(self.bytes) <= room - from
+            let address = self.addresses[lane];
+            address.is_multiple_of(4) && region.holds(address, self.bytes.into())
         };
         if !self.lanes().all(is_inside) {
             return false;
         }
+        let (origin, words) = region.words();
         for lane in self.lanes() {
-            let from = (self.addresses[lane] - base) as usize;
-            let words = bytes[from..].as_chunks::<4>().0;
-            for (to, word) in to.iter_mut().zip(words) {
-                to[lane] = u32::from_le_bytes(*word);
+            let from = ((self.addresses[lane] - origin) / 4) as usize;
+            for (to, word) in to.iter_mut().zip(&words[from..]) {
+                to[lane] = word.load(Relaxed);
             }
         }
         true

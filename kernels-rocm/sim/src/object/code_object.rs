@@ -25,6 +25,7 @@ pub struct CodeObject {
     instructions: Vec<Instruction>,
     index: HashMap<u64, u32>,
     vector_registers: u16,
+    communicates: bool,
     segments: Vec<Segment>,
     relocations: Vec<(u64, u64)>,
     symbols: HashMap<String, (u64, u64)>,
@@ -71,14 +72,7 @@ impl CodeObject {
     /// [`LoadError`] for what is no code object, for instructions, operands and modifiers without a meaning
     /// here, and when LLVM's disassembler is not installed.
     pub fn load(bytes: &[u8]) -> Result<Self, LoadError> {
-        let wrong = |e: object::Error| LoadError::Object(e.to_string());
-        let elf = ElfFile64::parse(bytes).map_err(wrong)?;
-        let FileFlags::Elf { e_flags, .. } = elf.flags() else {
-            return Err(LoadError::Object("no ELF flags".into()));
-        };
-        let target = Target::from_elf_flags(e_flags).ok_or_else(|| {
-            LoadError::Object(format!("ELF flags {e_flags:#x} name another processor"))
-        })?;
+        let (elf, target) = parse(bytes)?;
         let functions = functions(&elf)?;
         let text = disassemble(bytes, target)?;
         let instructions = instructions(&text, &functions, target)?;
@@ -94,6 +88,7 @@ impl CodeObject {
                 .max()
                 .unwrap_or(0)
                 .max(1),
+            communicates: instructions.iter().any(Instruction::communicates),
             segments: segments(&elf)?,
             relocations: relocations(&elf)?,
             symbols: symbols(&elf),
@@ -106,6 +101,27 @@ impl CodeObject {
             object.kernels.insert(kernel.notes.name.clone(), kernel);
         }
         Ok(object)
+    }
+
+    /// The target that a file is compiled for, without decoding what is in it.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Object`] for what is no code object of a target that is modelled.
+    pub fn target_of(bytes: &[u8]) -> Result<Target, LoadError> {
+        Ok(parse(bytes)?.1)
+    }
+
+    /// Bytes of arguments that a kernel takes from its caller.
+    #[must_use]
+    pub fn argument_bytes(&self, kernel: &str) -> Option<u64> {
+        Some(self.kernel(kernel)?.notes.explicit_bytes())
+    }
+
+    /// Work items of a workgroup that a kernel is compiled for, at most.
+    #[must_use]
+    pub fn workgroup_size(&self, kernel: &str) -> Option<u32> {
+        Some(self.kernel(kernel)?.notes.max_workgroup_size)
     }
 
     /// The target it is compiled for.
@@ -150,6 +166,12 @@ impl CodeObject {
     /// Vector registers that a wave needs, whichever of its functions it runs.
     pub(crate) fn vector_registers(&self) -> u16 {
         self.vector_registers
+    }
+
+    /// Whether its waves may do what those of other workgroups or launches wait for: anything beyond plain loads
+    /// and stores.
+    pub(crate) fn communicates(&self) -> bool {
+        self.communicates
     }
 
     /// Index of the instruction at an address.
@@ -202,6 +224,17 @@ impl CodeObject {
             segment.bytes.get(from..)?.first_chunk()
         })
     }
+}
+
+/// The file's structure, and the target that its header names.
+fn parse(bytes: &[u8]) -> Result<(ElfFile64<'_>, Target), LoadError> {
+    let elf = ElfFile64::parse(bytes).map_err(|e| LoadError::Object(e.to_string()))?;
+    let FileFlags::Elf { e_flags, .. } = elf.flags() else {
+        return Err(LoadError::Object("no ELF flags".into()));
+    };
+    let target = Target::from_elf_flags(e_flags);
+    let foreign = || LoadError::Object(format!("ELF flags {e_flags:#x} name another processor"));
+    Ok((elf, target.ok_or_else(foreign)?))
 }
 
 /// Name and addresses of every function.

@@ -67,7 +67,7 @@ pub fn run_once(
             Argument::In(bytes) | Argument::Out(bytes) => {
                 let is_output = matches!(argument, Argument::Out(_));
                 let access = if is_output { Access::ReadWrite } else { Access::ReadOnly };
-                let address = memory.allocate("an argument", bytes.clone(), access);
+                let address = memory.allocate("an argument", bytes, access);
                 packed.resize(packed.len().next_multiple_of(8), 0);
                 packed.extend(address.to_le_bytes());
                 if is_output {
@@ -79,8 +79,9 @@ pub fn run_once(
     let (grid, block) = ([grid, 1, 1], [block, 1, 1]);
     let dispatch =
         Dispatch { module: &module, kernel, grid, block, arguments: &packed, dynamic_lds_bytes: 0 };
-    let counters = launch(&mut memory, &dispatch, schedule)?;
-    Ok((written.into_iter().filter_map(|at| memory.free(at)).collect(), counters))
+    let counters = launch(&memory, &dispatch, schedule)?;
+    let contents = |at: u64| memory.read(at, memory.extent(at)?.1);
+    Ok((written.into_iter().filter_map(contents).collect(), counters))
 }
 
 /// The buffers that a launch wrote, the same under every schedule.
