@@ -1,11 +1,11 @@
 //! Kernel rows of this backend.
 
-use crate::{driver::ViewArgument, image, launcher::Launcher, proof::Claim};
+use crate::{driver::ViewArgument, image, launcher::Launcher, proof};
 use tandem_hal::{
     Accumulator, Candidate, DeviceInfo, Judge, Ladder, Needs, Numerics, Op, Operator, Options,
     Rank, Result, Row, Want, dispatch,
 };
-use tandem_portable::{Accepts, Arguments, Portable, arguments};
+use tandem_portable::{Accepts, Arguments, Claim, Portable, arguments};
 
 /// Targets that every portable kernel is compiled for.
 pub(crate) const ALL: &[&str] = &["sm_90a", "sm_100f"];
@@ -95,7 +95,8 @@ fn proven<D: Operator>(
 ) -> impl Fn(&Row<D, Launch<D>>) -> std::result::Result<(), String> {
     |row| {
         let image = image::find(row.launch.image, &on.arch);
-        Claim { op: D::ID, row: row.name, sha256: image.map(|i| i.sha256) }.proven(on)
+        let claim = Claim { op: D::ID, row: row.name, sha256: image.map(|i| i.sha256) };
+        proof::record().proves(&claim, &on.board, &on.arch)
     }
 }
 

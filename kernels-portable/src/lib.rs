@@ -14,11 +14,13 @@ mod argument;
 mod launcher;
 pub mod ops;
 mod peers;
+mod proof;
 mod row;
 mod target;
 
 pub use argument::{Argument, EntryArgument, TableArgument, ViewArgument};
 pub use launcher::Launcher;
 pub use peers::{MOST_RANKS, Peers, window_bytes};
+pub use proof::{Claim, Proof, Record};
 pub use row::{Accepts, Arguments, Portable, PortableRow, Run, any, arguments, refused};
 pub use target::Target;
