@@ -47,6 +47,11 @@ impl Board {
         self.driver
     }
 
+    /// Its place among the driver's boards.
+    pub(super) fn ordinal(self) -> i32 {
+        self.ordinal
+    }
+
     /// The vendor's name, such as `AMD Instinct MI300X`; drivers without the table of names give none.
     ///
     /// # Errors

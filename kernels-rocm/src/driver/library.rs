@@ -55,6 +55,13 @@ impl Driver {
         }
     }
 
+    /// Another one, for tests.
+    #[cfg(test)]
+    pub(crate) fn at(path: &Path) -> Driver {
+        let library = load(path.as_os_str()).unwrap_or_else(|why| panic!("{why}"));
+        Driver { opened: Box::leak(Box::new(library)) }
+    }
+
     /// The library's file.
     pub fn path(self) -> &'static Path {
         &self.opened.path
@@ -83,14 +90,13 @@ impl Driver {
         }
         // SAFETY: gives a static string for every code, known or not.
         let text = unsafe { (self.functions().hipGetErrorString)(code) };
-        let meaning = if text.is_null() {
-            "the driver has no words for it".into()
-        } else {
-            // SAFETY: not null, and the driver's strings end with a zero and live as long as the library,
-            // which is never closed.
-            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-        };
-        Err(Failure { call, code, meaning })
+        if text.is_null() {
+            return Err(Failure::of(call, code, "the driver has no words for it"));
+        }
+        // SAFETY: not null, and the driver's strings end with a zero and live as long as the library, which is
+        // never closed.
+        let words = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        Err(Failure::of(call, code, &words))
     }
 }
 

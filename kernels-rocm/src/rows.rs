@@ -1,0 +1,149 @@
+//! Kernel rows of this backend: the plain ones of all operators.
+
+use tandem_hal::{
+    Candidate, DeviceInfo, Judge, Ladder, Op, Operator, Options, Result, Row, Want, dispatch,
+};
+use tandem_portable::{Claim, Portable, Record, Run};
+
+use crate::{code_object, proof};
+
+/// Targets that every plain kernel is compiled for.
+pub(crate) const ALL: &[&str] = &["gfx942", "gfx950"];
+
+/// How a row is launched.
+pub(crate) struct Launch<D: Operator> {
+    /// The code object with its kernels.
+    pub(crate) object: &'static str,
+    /// Operands that passed the operand check, to launches.
+    pub(crate) run: Run<D>,
+}
+
+/// The rows of an operator; none until it has a plain one.
+pub(crate) const fn rows<D: Portable>() -> &'static [Row<D, Launch<D>>] {
+    const {
+        match D::ROW {
+            Some(row) => &[row.on(ALL, Launch { object: row.image, run: row.run })],
+            None => &[],
+        }
+    }
+}
+
+/// The code object of an operator's row.
+pub(crate) fn object(op: &str, row: &str) -> Option<&'static str> {
+    fn of<D: Portable>(row: &str) -> Option<&'static str> {
+        rows::<D>().iter().find(|r| r.name == row).map(|r| r.launch.object)
+    }
+    macro_rules! of_any {
+        ([] $($name:ident)*) => {
+            match op {
+                $(<tandem_hal::$name as Operator>::ID => of::<tandem_hal::$name>(row),)*
+                _ => None,
+            }
+        };
+    }
+    tandem_hal::for_each_operator!([of_any])
+}
+
+/// Every row with its verdict.
+pub(crate) fn table(op: &Op, info: &DeviceInfo, want: &Want, options: &Options) -> Vec<Candidate> {
+    fn of<D: Portable>(d: &D, on: &On<'_>) -> Vec<Candidate> {
+        on.judged(|judge| judge.candidates(rows::<D>(), d))
+    }
+    let on = On { info, want, options, record: proof::record() };
+    dispatch!(op, d => of(d, &on))
+}
+
+/// The rows of an operator for a plan.
+///
+/// # Errors
+/// [`tandem_hal::Error::Unsupported`] with the reason of each row.
+pub(crate) fn choose<D: Portable>(
+    d: &D,
+    info: &DeviceInfo,
+    want: &Want,
+    options: &Options,
+) -> Result<Ladder<D, Launch<D>>> {
+    On { info, want, options, record: proof::record() }.choose(rows::<D>(), d)
+}
+
+/// Where and for what rows are chosen, and what is on record of them.
+struct On<'a> {
+    info: &'a DeviceInfo,
+    want: &'a Want,
+    options: &'a Options,
+    record: &'a Record<'a>,
+}
+
+impl On<'_> {
+    fn choose<D: Portable>(
+        &self,
+        rows: &'static [Row<D, Launch<D>>],
+        d: &D,
+    ) -> Result<Ladder<D, Launch<D>>> {
+        self.judged(|judge| judge.choose(rows, d))
+    }
+
+    fn judged<D: Portable, T>(&self, with: impl FnOnce(&Judge<'_, D, Launch<D>>) -> T) -> T {
+        let On { info, want, options, record } = *self;
+        let step_bits = |op: &Op| dispatch!(op, d => choose(d, info, want, options).ok().map(|ladder| ladder.bits()));
+        let proven = |row: &Row<D, Launch<D>>| {
+            let object = code_object::find(row.launch.object, &info.arch);
+            let claim = Claim { op: D::ID, row: row.name, sha256: object.map(|o| o.sha256) };
+            record.proves(&claim, &info.board, &info.arch)
+        };
+        let forced = options.forced(D::ID);
+        with(&Judge { info, want, forced, proven: &proven, step_bits: &step_bits })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+    use tandem_hal::{Extents, Rank, Real, RmsNorm, Sym};
+
+    const RMS: RmsNorm = RmsNorm { width: 64, eps: Real::new(1e-20) };
+
+    /// A row of gfx942's own in front of the plain one.
+    fn with_a_tuned_row() -> &'static [Row<RmsNorm, Launch<RmsNorm>>] {
+        let plain = RmsNorm::ROW.expect("it has a plain row");
+        let launch = || Launch { object: plain.image, run: plain.run };
+        let tuned = Row { name: "tuned", rank: Rank::Tuned, ..plain.on(&["gfx942"], launch()) };
+        vec![tuned, plain.on(ALL, launch())].leak()
+    }
+
+    /// What is chosen on a board by name, where the tuned row is proven on the first alone.
+    #[test]
+    fn rows_not_proven_on_a_board_are_left_for_the_plain_ones() {
+        let sha256 = code_object::find("norm/rms", "gfx942").unwrap().sha256;
+        let commit = "0123456789abcdef0123456789abcdef01234567";
+        let proof = format!(
+            "AMD Instinct MI300X | norm.rms | tuned | gfx942 | {sha256} | 2026-11-30 | 7.0 | {commit}"
+        );
+        let (record, none) = (Record::parse(&proof).unwrap(), Record::parse("").unwrap());
+        let (rows, options) = (with_a_tuned_row(), Options::default());
+        let want = Want::row_invariant(Extents::of(&[(Sym::Tokens, 8)]));
+        for (board, chosen, reason) in [
+            ("AMD Instinct MI300X", "tuned", None),
+            ("AMD Instinct MI325X", "portable", Some("not proven on AMD Instinct MI325X")),
+            ("AMD Instinct MI350X", "portable", Some("made for gfx942")),
+            ("AMD Instinct MI355X", "portable", Some("made for gfx942")),
+        ] {
+            let info = Model::named(board).unwrap().info("rocm:0".into());
+            let on = On { info: &info, want: &want, options: &options, record: &record };
+            let ladder = on.choose(rows, &RMS).unwrap();
+            assert_eq!(ladder.at(8).unwrap().name, chosen, "{board}");
+            let list = on.judged(|judge| judge.candidates(rows, &RMS));
+            let verdict = list[0].verdict.as_ref().err().map(String::as_str);
+            assert_eq!((list[0].kernel, verdict), ("tuned", reason), "{board}");
+            let on = On { record: &none, ..on };
+            assert_eq!(on.choose(rows, &RMS).unwrap().at(8).unwrap().name, "portable", "{board}");
+        }
+    }
+
+    #[test]
+    fn rows_have_the_code_objects_of_their_sources() {
+        assert_eq!(object("norm.rms", "portable"), Some("norm/rms"));
+        assert_eq!((object("norm.rms", "none"), object("none", "portable")), (None, None));
+    }
+}
