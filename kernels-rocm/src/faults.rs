@@ -24,15 +24,15 @@ const TOKENS: u64 = 2;
 const RMS: RmsNorm = RmsNorm { width: 32, eps: Real::new(1e-20) };
 
 /// One copy of the driver, with its own orders.
-struct Faulty {
-    driver: Driver,
+pub(crate) struct Faulty {
+    pub(crate) driver: Driver,
     library: libloading::Library,
     _folder: TempDir,
 }
 
 impl Faulty {
     /// None without a compiler.
-    fn new() -> Option<Faulty> {
+    pub(crate) fn new() -> Option<Faulty> {
         let folder = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers/faulty.cpp");
         let to = folder.path().join("libamdhip64.so");
@@ -51,7 +51,7 @@ impl Faulty {
     }
 
     /// Every call of that name answers `code` from now on, and no other does.
-    fn answer(&self, call: &str, code: i32) {
+    pub(crate) fn answer(&self, call: &str, code: i32) {
         type Answer = unsafe extern "C" fn(*const c_char, i32);
         let name = CString::new(call).unwrap();
         // SAFETY: the source gives it this type, and copies the name.

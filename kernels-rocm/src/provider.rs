@@ -1,6 +1,6 @@
 //! AMD devices.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tandem_hal::null::{Null, Table};
 use tandem_hal::{
@@ -21,8 +21,32 @@ const PROBE: &str = "rows/embed";
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RocmProvider;
 
-/// A board as listed: its facts, or what it is called if this build has no kernels for it.
-type Listed = (Board, std::result::Result<DeviceInfo, String>);
+/// A board as the driver lists it.
+#[derive(Clone, Debug)]
+struct Listed {
+    board: Board,
+    /// The model's name, or what tells it from the models.
+    named: String,
+    /// None for boards that this build has no kernels for.
+    target: Option<&'static str>,
+    memory_bytes: u64,
+}
+
+impl Listed {
+    fn of(board: Board) -> driver::Result<Listed> {
+        let probes: Vec<_> =
+            code_object::all().iter().filter(|object| object.name == PROBE).collect();
+        let (target, memory_bytes) = (board.target(&probes)?, board.memory_bytes()?);
+        let named = board_name(&board.name()?, target, board.compute_units()?, memory_bytes);
+        Ok(Listed { board, named, target, memory_bytes })
+    }
+
+    /// Facts of a device, under a number that no other has.
+    fn info(&self, ordinal: usize) -> DeviceInfo {
+        let (name, target) = (format!("rocm:{ordinal}"), self.target.unwrap_or("unknown"));
+        info(name, self.named.clone(), target, self.memory_bytes)
+    }
+}
 
 impl RocmProvider {
     fn none(self, name: &str, why: &str) -> Error {
@@ -30,15 +54,23 @@ impl RocmProvider {
         Error::NoDevice { name: name.into(), reason }
     }
 
-    /// Facts of every board by ordinal, at least one of which this build has kernels for.
-    fn listed(self, name: &str) -> Result<Vec<Listed>> {
+    /// Every board by ordinal, at least one of which this build has kernels for.
+    fn listed(self, name: &str) -> Result<&'static [Listed]> {
+        // Boards do not come and go, and asking for their targets takes a moment.
+        static LISTED: OnceLock<Vec<Listed>> = OnceLock::new();
         let driver = Driver::open().map_err(|why| self.none(name, &why))?;
-        let listed = listed(driver).map_err(|failure| self.none(name, &failure.to_string()))?;
-        match unusable(driver.version()?, &listed) {
-            Some(why) => {
-                let path = driver.path().display();
-                Err(self.none(name, &format!("{why} ({path})")))
+        let refused = |failure: driver::Failure| self.none(name, &failure.to_string());
+        let listed = match LISTED.get() {
+            Some(listed) => listed,
+            None => {
+                let boards = Board::all(driver).map_err(refused)?.into_iter();
+                let fresh = boards.map(Listed::of).collect::<driver::Result<_>>();
+                let fresh = fresh.map_err(refused)?;
+                LISTED.get_or_init(|| fresh)
             }
+        };
+        match unusable(driver.version().map_err(refused)?, listed) {
+            Some(why) => Err(self.none(name, &format!("{why} ({})", driver.path().display()))),
             None => Ok(listed),
         }
     }
@@ -53,28 +85,13 @@ fn unusable(version: Version, listed: &[Listed]) -> Option<String> {
     if listed.is_empty() {
         return Some(format!("HIP {version} lists no board"));
     }
-    let others: std::result::Result<Vec<_>, _> =
-        listed.iter().map(|(_, info)| info.as_ref().map_or_else(|b| Ok(b.as_str()), Err)).collect();
-    others.ok().map(|boards| without_kernels(&boards.join(", ")))
+    let others: Vec<_> = listed.iter().map(|other| other.named.as_str()).collect();
+    let none = listed.iter().all(|listed| listed.target.is_none());
+    none.then(|| without_kernels(&others.join(", ")))
 }
 
 fn without_kernels(boards: &str) -> String {
     format!("there is {boards}, this build has kernels for {}", rows::ALL.join(" and "))
-}
-
-/// What the driver lists.
-fn listed(driver: Driver) -> driver::Result<Vec<Listed>> {
-    let probes: Vec<_> = code_object::all().iter().filter(|object| object.name == PROBE).collect();
-    let facts = |(ordinal, board): (usize, Board)| {
-        let (target, memory_bytes) = (board.target(&probes)?, board.memory_bytes()?);
-        let named = board_name(&board.name()?, target, board.compute_units()?, memory_bytes);
-        let facts = match target {
-            Some(target) => Ok(info(format!("rocm:{ordinal}"), named, target, memory_bytes)),
-            None => Err(named),
-        };
-        Ok((board, facts))
-    };
-    Board::all(driver)?.into_iter().enumerate().map(facts).collect()
 }
 
 impl Provider for RocmProvider {
@@ -83,13 +100,9 @@ impl Provider for RocmProvider {
     }
 
     fn devices(&self) -> Result<Vec<DeviceInfo>> {
-        let listed = self.listed(self.name())?.into_iter().enumerate();
         // A board without kernels keeps its place, so that ordinals are the driver's.
-        let facts = listed.map(|(i, (board, facts))| match facts {
-            Ok(info) => Ok(info),
-            Err(named) => Ok(info(format!("rocm:{i}"), named, "unknown", board.memory_bytes()?)),
-        });
-        facts.collect()
+        let listed = self.listed(self.name())?.iter().enumerate();
+        Ok(listed.map(|(ordinal, listed)| listed.info(ordinal)).collect())
     }
 
     fn open(&self, ordinals: &[u32], options: &Options) -> Result<Vec<Arc<dyn Device>>> {
@@ -103,10 +116,11 @@ impl Provider for RocmProvider {
         let find = |ordinal: &u32| -> Result<(Arc<Context>, DeviceInfo)> {
             let there = format!("device {ordinal} of {}", listed.len());
             let found = listed.get(*ordinal as usize);
-            let (board, facts) = found.ok_or_else(|| self.none(&name, &there))?;
-            let other = |named: &String| self.none(&name, &without_kernels(named));
-            let info = facts.as_ref().map_err(other)?;
-            Ok((Context::open(*board)?, info.clone()))
+            let found = found.ok_or_else(|| self.none(&name, &there))?;
+            if found.target.is_none() {
+                return Err(self.none(&name, &without_kernels(&found.named)));
+            }
+            Ok((Context::open(found.board)?, found.info(*ordinal as usize)))
         };
         let found = ordinals.iter().map(find).collect::<Result<Vec<_>>>()?;
         let contexts: Vec<_> = found.iter().map(|(context, _)| context.clone()).collect();
@@ -156,6 +170,7 @@ impl Table for BoardTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::Faulty;
     use tandem_hal::{Extents, Real, RmsNorm, Sym};
 
     fn refusals() -> [Error; 2] {
@@ -210,6 +225,20 @@ mod tests {
         let said = unusable(old, &[]).unwrap();
         assert_eq!(said, "HIP 5.7 is older than 6.0: update ROCm");
         assert_eq!(unusable(new, &[]).unwrap(), "HIP 7.0 lists no board");
+        let Some(faulty) = Faulty::new() else { return };
+        let list = || -> Vec<_> {
+            let boards = Board::all(faulty.driver).unwrap().into_iter();
+            boards.map(|board| Listed::of(board).unwrap()).collect()
+        };
+        let boards = list();
+        assert_eq!(unusable(new, &boards), None);
+        assert_eq!(boards[1].info(1).board, "AMD Instinct MI300X");
+        assert_eq!(unusable(old, &boards), Some(said));
+        faulty.answer("hipModuleLoadData", 209);
+        let (others, name) = (list(), "AMD Instinct MI300X (another target, 304 compute units)");
+        let kernels = "this build has kernels for gfx942 and gfx950";
+        assert_eq!(unusable(new, &others), Some(format!("there is {name}, {name}, {kernels}")));
+        assert_eq!(unusable(new, &[&boards[..], &others].concat()), None);
     }
 
     #[test]
