@@ -1,7 +1,7 @@
 //! The conformance suite as a test program.
 //!
-//! `cargo test -p tandem-tests --test conformance -- [filter] [--seed N] [--cases N] [--case LINE]
-//! [--record FILE]`
+//! `cargo test -p tandem-tests --test conformance -- [filter] [--seed N] [--cases N] [--edges N]
+//! [--case LINE] [--record FILE]`
 
 use libtest_mimic::Arguments;
 use std::{

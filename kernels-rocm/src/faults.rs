@@ -176,6 +176,25 @@ fn refusals_name_the_call_and_lose_nothing() {
 }
 
 #[test]
+fn steps_allocate_and_load_nothing_after_the_first() {
+    let Some(faulty) = Faulty::new() else { return };
+    let device = faulty.device();
+    let (norm, stream) = (Norm::on(&*device), device.stream().unwrap());
+    let [x, _, y] = &norm.views;
+    let bytes = vec![7; x.bytes() as usize];
+    let step = || -> Result<Vec<u8>> {
+        stream.write(x, &bytes)?;
+        norm.launch(&*stream)?;
+        stream.read_later(y)?.wait()
+    };
+    step().unwrap();
+    for call in ["hipMalloc", "hipHostMalloc", "hipModuleLoadData", "hipModuleGetFunction"] {
+        faulty.answer(call, 2);
+        step().unwrap();
+    }
+}
+
+#[test]
 fn memory_that_runs_out_is_told_with_its_purpose() {
     let Some(faulty) = Faulty::new() else { return };
     let device = faulty.device();

@@ -1,7 +1,7 @@
 //! The suite's own arguments; all others are those of the standard harness.
 
 use super::case::Case;
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr};
 
 /// Seed of a run that names none, so that two runs of one tree test the same.
 const SEED: u64 = 20_261_129;
@@ -15,6 +15,8 @@ pub struct Settings {
     pub seed: u64,
     /// Drawn cases a row: `--cases`, or `TANDEM_CASES`.
     pub cases: u32,
+    /// The card's own cases a row at most: `--edges`, or `TANDEM_EDGES`; all of them where nothing is said.
+    pub edges: Option<u32>,
     /// The one case to run: `--case '<descriptor line> <extents line>'`.
     pub case: Option<Case>,
     /// Where the run's record goes: `--record FILE`.
@@ -30,7 +32,8 @@ pub fn settings(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<(Settings, Vec<String>), String> {
     let (mut seed, mut cases) = (variable("TANDEM_SEED"), variable("TANDEM_CASES"));
-    let (mut line, mut record, mut rest) = (None, None, vec![]);
+    let (mut edges, mut line, mut record) = (variable("TANDEM_EDGES"), None, None);
+    let mut rest = vec![];
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let (name, value) = match argument.split_once('=') {
@@ -40,6 +43,7 @@ pub fn settings(
         let target = match name.as_str() {
             "--seed" => &mut seed,
             "--cases" => &mut cases,
+            "--edges" => &mut edges,
             "--case" => &mut line,
             "--record" => &mut record,
             _ => {
@@ -49,15 +53,21 @@ pub fn settings(
         };
         *target = Some(value.or_else(|| arguments.next()).ok_or(format!("{name} needs a value"))?);
     }
-    let number = |name: &str, text: Option<String>, default: u64| {
-        let text = text.unwrap_or_else(|| default.to_string());
-        text.parse::<u64>().map_err(|_| format!("{name} takes a number, not '{text}'"))
-    };
-    let seed = number("--seed", seed, SEED)?;
-    let cases = number("--cases", cases, u64::from(CASES))?;
-    let cases = u32::try_from(cases).map_err(|_| format!("--cases {cases} is too many"))?;
+    let seed = number("--seed", seed)?.unwrap_or(SEED);
+    let cases = number("--cases", cases)?.unwrap_or(CASES);
+    let edges = number("--edges", edges)?;
+    if edges.is_some() && record.is_some() {
+        return Err("--record takes runs of every case; leave --edges out".into());
+    }
     let case = line.map(|line| Case::parse(&line, seed)).transpose()?;
-    Ok((Settings { seed, cases, case, record: record.map(PathBuf::from) }, rest))
+    Ok((Settings { seed, cases, edges, case, record: record.map(PathBuf::from) }, rest))
+}
+
+fn number<T: FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, String> {
+    let parse = |text: String| {
+        text.parse().map_err(|_| format!("{name} takes a number within its range, not '{text}'"))
+    };
+    text.map(parse).transpose()
 }
 
 #[cfg(test)]
@@ -75,23 +85,26 @@ mod tests {
             "gemm",
             "--seed=7",
             "--exact",
-            "--record",
-            "run.jsonl",
+            "--edges=2",
             "--case",
             "quant.cast{to=e4m3fn/ue8m0/1x32,width=32} {tokens=2}",
         ])
         .expect("well formed");
-        assert_eq!((settings.seed, settings.cases), (7, 3));
+        assert_eq!((settings.seed, settings.cases, settings.edges), (7, 3, Some(2)));
         assert_eq!(rest, ["gemm", "--exact"]);
-        assert_eq!(settings.record, Some("run.jsonl".into()));
         let case = settings.case.expect("given");
         assert_eq!((case.op.id(), case.seed), ("quant.cast", 7));
+        let (settings, _) = parse(&["--record", "run.jsonl"]).expect("well formed");
+        assert_eq!((settings.record, settings.edges), (Some("run.jsonl".into()), None));
     }
 
     #[test]
     fn bad_arguments_are_named() {
         assert!(parse(&["--seed", "x"]).expect_err("no number").contains("--seed"));
         assert!(parse(&["--cases"]).expect_err("no value").contains("--cases"));
+        assert!(parse(&["--edges", "-1"]).expect_err("no count").contains("--edges"));
         assert!(parse(&["--case", "gemm"]).is_err());
+        let part = parse(&["--edges", "1", "--record", "run.jsonl"]).expect_err("a part");
+        assert!(part.contains("every case"), "{part}");
     }
 }

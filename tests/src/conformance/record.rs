@@ -114,7 +114,7 @@ mod tests {
         summary.add(tested.clone(), Kind::Drawn, counts);
         summary.add(tested, Kind::Drawn, counts);
         summary.add(elsewhere, Kind::Drawn, counts);
-        let settings = Settings { seed: 5, cases: 6, case: None, record: None };
+        let settings = Settings { seed: 5, cases: 6, edges: None, case: None, record: None };
         let origin = Origin { at: UNIX_EPOCH, commit: Some("abc") };
         let lines = lines(&summary, &[lane], &settings, origin);
         assert_eq!(lines.len(), 1, "only lanes of this run");

@@ -127,14 +127,18 @@ impl Suite {
     }
 
     fn edges(&self, test: &RowTest) -> Vec<Case> {
-        let list = (test.entry.edges)().into_iter().enumerate();
-        list.map(|(i, (op, extents))| Case {
-            op,
-            extents,
-            // Every profile comes round as the edges do.
-            seed: self.settings.seed.wrapping_add(i as u64),
-        })
-        .collect()
+        let list = (test.entry.edges)();
+        let most = self.settings.edges.map_or(list.len(), |most| most as usize);
+        let taken = spread(list.len(), most);
+        let edges = list.into_iter().enumerate().filter(|(i, _)| taken.contains(i));
+        edges
+            .map(|(i, (op, extents))| Case {
+                op,
+                extents,
+                // Every profile comes round as the edges do.
+                seed: self.settings.seed.wrapping_add(i as u64),
+            })
+            .collect()
     }
 
     /// The edges whose operands all have elements.
@@ -226,6 +230,12 @@ pub fn drawn_case(entry: &Entry, numbers: &[u64]) -> Case {
     Case { op, extents, seed }
 }
 
+/// At most `most` places of `all`, as far apart as may be: cases that are alike stand together.
+fn spread(all: usize, most: usize) -> Vec<usize> {
+    let most = most.min(all);
+    (0..most).map(|i| i * all / most).collect()
+}
+
 fn count(counts: &mut Counts, verdict: &Verdict) {
     if verdict.refused.is_some() {
         counts.refused += 1;
@@ -306,6 +316,13 @@ mod tests {
         outcome.expected.insert("a.passes r b".into(), (3, 0));
         outcome.expected.insert("a.filtered r b".into(), (0, 0));
         assert_eq!(outcome.unexpected_passes(), ["a.passes r b"]);
+    }
+
+    #[test]
+    fn a_few_of_many_cases_lie_apart() {
+        assert_eq!(spread(10, 3), [0, 3, 6]);
+        assert_eq!(spread(3, 10), [0, 1, 2]);
+        assert_eq!((spread(5, 1), spread(5, 0), spread(0, 5)), (vec![0], vec![], vec![]));
     }
 
     #[test]
