@@ -1,14 +1,16 @@
 //! `tandem serve`: OpenAI's chat and completions over HTTP.
 
+use std::fs::read_to_string;
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use tandem_engine::model::v41::vision_tower::picture_limits;
 use tandem_engine::serve::{
-    EngineHandle, Sequences, ServedModel, ServedPictures, Server, ServerOptions,
+    ApiKeys, EngineHandle, Sequences, ServedModel, ServedPictures, Server, ServerOptions,
 };
 use tandem_engine::{Error, Result};
 
@@ -32,6 +34,27 @@ pub(crate) struct Options {
     /// What clients call the model; the folder's name if left out
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     served_model_name: Option<String>,
+    /// A key that requests have to name, as "Authorization: Bearer KEY" or "x-api-key: KEY"; may be repeated; without keys
+    /// whoever reaches the port is answered
+    #[arg(long = "api-key", value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
+    api_keys: Vec<String>,
+    /// A file of such keys, one a line
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<String>,
+    /// Requests that may wait besides those that run; more are answered 429
+    #[arg(
+        long,
+        visible_alias = "max-num-queued-reqs",
+        value_name = "REQUESTS",
+        default_value_t = 256
+    )]
+    max_queued_requests: u32,
+    /// Longest body of a request in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 32 << 20)]
+    max_body_bytes: u32,
+    /// Seconds that running requests may take to end after SIGTERM or SIGINT
+    #[arg(long, visible_alias = "shutdown-timeout", value_name = "SECONDS", default_value_t = 30)]
+    drain_timeout: u32,
     /// Sequences that run at once
     #[arg(long, value_name = "SEQUENCES", default_value_t = 8)]
     max_num_seqs: u64,
@@ -65,6 +88,7 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         argument: "--host and --port".into(),
         problem: format!("cannot listen on {host}:{port}: {problem}; choose another"),
     };
+    let api_keys = api_keys(options)?;
     let listener = TcpListener::bind((host, port)).map_err(refuse)?;
     let address = listener.local_addr().map_err(refuse)?;
     let model = options.checkpoint.clone().or_else(|| common.model.clone());
@@ -83,6 +107,30 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
             .map(|(image_token_id, limits)| ServedPictures { image_token_id, limits }),
     };
     console::print(format_args!("serving {name} on http://{address}\n"))?;
-    Server::new(engine, model, ServerOptions::new(name)).run_until_signal(listener)?;
+    let mut server = ServerOptions::new(name);
+    server.api_keys = api_keys;
+    server.max_queued_requests = options.max_queued_requests;
+    server.drain_timeout = Duration::from_secs(options.drain_timeout.into());
+    server.body.bytes = options.max_body_bytes as usize;
+    Server::new(engine, model, server).run_until_signal(listener)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The keys that the options name and those of the file.
+fn api_keys(options: &Options) -> Result<ApiKeys> {
+    let text = match &options.api_key_file {
+        Some(path) => read_to_string(path).map_err(|source| Error::Io {
+            action: "read",
+            path: path.clone(),
+            source,
+        })?,
+        None => String::new(),
+    };
+    let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    // A file that was emptied by mistake must not open the server to everyone.
+    if let (Some(path), true) = (&options.api_key_file, lines.is_empty()) {
+        let problem = format!("{path} holds no key; write one a line");
+        return Err(Error::Argument { argument: "--api-key-file".into(), problem });
+    }
+    Ok(ApiKeys::new(lines.into_iter().chain(options.api_keys.iter().map(String::as_str))))
 }

@@ -12,11 +12,16 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tandem::{tandem, tandem_with_input};
 
-/// One request on a connection of its own; answers status and body.
+/// As [`ask_with`], with the server's key.
 fn ask(address: &str, request: &str, body: &str) -> (u16, String) {
+    ask_with("x-api-key: hush\r\n", address, request, body)
+}
+
+/// One request on a connection of its own, with one more header; answers status and body.
+fn ask_with(header: &str, address: &str, request: &str, body: &str) -> (u16, String) {
     let mut connection = TcpStream::connect(address).unwrap();
     let length = body.len();
-    let head = format!("{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    let head = format!("{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{header}");
     let kind = "Content-Type: application/json\r\n";
     write!(connection, "{head}{kind}Content-Length: {length}\r\n\r\n{body}").unwrap();
     let mut text = String::new();
@@ -30,13 +35,16 @@ fn a_server_answers_until_it_is_asked_to_stop() {
     let mut server = Command::new(env!("CARGO_BIN_EXE_tandem"))
         .args(["serve", "--port", "0", "--served-model-name", "whale"])
         .args(["--tool-call-parser", "deepseek_v41", "--enable-auto-tool-choice"])
+        .env("TANDEM_API_KEY", "hush")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("serving whale on http://").unwrap().to_owned();
-    assert_eq!(ask(&address, "GET /health", "").0, 200);
+    assert_eq!(ask_with("", &address, "GET /ready", "").0, 200);
+    let (status, refusal) = ask_with("", &address, "GET /v1/models", "");
+    assert_eq!((status, refusal.contains("x-api-key")), (401, true), "{refusal}");
     let body = r#"{"model": "whale", "prompt": "Call me", "max_tokens": 4, "temperature": 0}"#;
     let (status, body) = ask(&address, "POST /v1/completions", body);
     assert_eq!(status, 200, "{body}");

@@ -1,4 +1,4 @@
-//! `GET /health`.
+//! `GET /health` and `GET /ready`.
 
 use std::sync::Arc;
 
@@ -8,10 +8,14 @@ use serde_json::{Value, json};
 
 use super::api::error::ApiError;
 use super::app::App;
+use super::job::Failure;
 
-/// 200 with what the engine is busy with; 503 when new work is not taken.
+/// 200 with what the engine is busy with, as long as its thread lives, so also while the server drains; 503 after: then
+/// only a restart helps.
 pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
-    app.check_open()?;
+    if !app.engine.is_alive() {
+        return Err(Failure::EngineStopped.into());
+    }
     let load = app.engine.load();
     Ok(Json(json!({
         "status": "ok",
@@ -20,4 +24,10 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, A
         "waiting": load.waiting,
         "free_pages": load.free_pages,
     })))
+}
+
+/// 200 while new work is taken, 503 otherwise: then requests belong elsewhere.
+pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
+    app.check_open()?;
+    Ok(Json(json!({ "status": "ready" })))
 }

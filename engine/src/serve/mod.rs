@@ -10,6 +10,7 @@ mod admission;
 mod answer;
 mod answers;
 mod api;
+mod api_keys;
 mod app;
 mod body_room;
 mod caller;
@@ -30,6 +31,7 @@ mod stamp;
 mod usage;
 
 pub use admission::{Admission, Permit};
+pub use api_keys::ApiKeys;
 pub use app::{ServedModel, ServedPictures};
 pub use generation::Generation;
 pub use generator::{Generator, GeneratorLimits, JobId, Load};

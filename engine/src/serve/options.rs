@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::api_keys::ApiKeys;
 use crate::vision::DecodeLimits;
 
 /// Options of a server.
@@ -9,6 +10,8 @@ use crate::vision::DecodeLimits;
 pub struct ServerOptions {
     /// The name that clients call the model by.
     pub served_model_name: String,
+    /// Who may ask.
+    pub api_keys: ApiKeys,
     /// Requests that may wait besides those that run; more are answered 429.
     pub max_queued_requests: u32,
     /// Bounds of a request's body.
@@ -57,12 +60,13 @@ impl Default for PictureBounds {
 }
 
 impl ServerOptions {
-    /// The defaults under a name: 256 waiting requests, bodies of 32 MiB within 30 s and 512
+    /// The defaults under a name: no keys, 256 waiting requests, bodies of 32 MiB within 30 s and 512
     /// MiB in all, large ones from 64 KiB on, 30 s to drain, a ping every 15 s, and
     /// [`PictureBounds::default`].
     pub fn new(served_model_name: impl Into<String>) -> Self {
         Self {
             served_model_name: served_model_name.into(),
+            api_keys: ApiKeys::default(),
             max_queued_requests: 256,
             body: BodyLimits {
                 bytes: 32 << 20,

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::{Method, Uri};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
 use super::api::anthropic::messages;
 use super::api::error::ApiError;
 use super::api::{chat, completions, models, tokens};
+use super::api_keys::check_key;
 use super::app::{App, ServedModel};
-use super::health::health;
+use super::health::{health, ready};
 use super::mailbox::EngineHandle;
 use super::options::ServerOptions;
 use super::signal::stop_signal;
@@ -110,6 +112,7 @@ async fn drain(app: &App) {
 fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/health", get(health))
+        .route("/ready", get(ready))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*name}", get(models::one))
         .route("/v1/chat/completions", post(chat::answer))
@@ -121,6 +124,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/version", get(tokens::version))
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(&app), check_key))
         .with_state(app)
 }
 

@@ -1,6 +1,7 @@
 //! The server, over a scripted engine: every case is named after its number where it has one.
 
 mod anthropic;
+mod api_keys;
 mod bodies;
 mod characters;
 mod choices;

@@ -72,6 +72,14 @@ impl ApiError {
         .coded("model_not_found")
     }
 
+    /// A request without one of the server's keys.
+    pub(in crate::serve) fn no_key() -> Self {
+        let message =
+            "no valid API key; send one as 'Authorization: Bearer KEY' or 'x-api-key: KEY'";
+        Self::new(StatusCode::UNAUTHORIZED, "authentication_error", message)
+            .coded("invalid_api_key")
+    }
+
     /// No such path.
     pub(in crate::serve) fn no_such_path(path: &str) -> Self {
         let message = format!("no resource {path}; see GET /v1/models for what is served");

@@ -16,6 +16,7 @@ impl MessagesError {
     /// The error object.
     pub(super) fn json(&self) -> Value {
         let kind = match self.0.status() {
+            StatusCode::UNAUTHORIZED => "authentication_error",
             StatusCode::NOT_FOUND => "not_found_error",
             StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
             StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",

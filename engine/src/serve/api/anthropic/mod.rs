@@ -6,7 +6,7 @@
 
 mod blocks;
 mod content;
-mod error;
+pub(in crate::serve) mod error;
 mod events;
 pub(in crate::serve) mod messages;
 mod request;
