@@ -3,22 +3,27 @@
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console;
+use crate::settings::Settings;
 
 /// DeepSeek-V4.1 on NVIDIA, AMD or none: one kernel contract, one engine.
 #[derive(Debug, Parser)]
 #[command(name = "tandem", version, disable_help_subcommand = true)]
+#[command(
+    after_help = "Every option may stand in the environment as TANDEM_ and its name, such as \
+    TANDEM_MAX_NUM_SEQS, or in the file of --config"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) task: Task,
 }
 
 /// Options of every subcommand.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Common {
     /// Folder of a checkpoint; the built-in demo checkpoint if left out
     #[arg(short, long, global = true, value_name = "DIR|NAME")]
@@ -33,11 +38,17 @@ pub(crate) struct Common {
     /// Threads of the reference device; as many as there are cores if left out
     #[arg(short, long, global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// Options from a file of TOML, such as max-num-seqs = 16; the command line and the environment go before it
+    #[arg(long, global = true, value_name = "FILE", env = "TANDEM_CONFIG", hide_env = true)]
+    pub(crate) config: Option<String>,
+    /// Print the options that hold, and where each is from, as a file for --config; and do nothing else
+    #[arg(long, global = true)]
+    pub(crate) print_config: bool,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum Task {
     /// Continue a text
     Generate(crate::generate::Options),
     /// Talk with the model on the terminal
@@ -65,27 +76,50 @@ fn operator_row(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Parses the command line.
+/// Parses the command line, with what the environment and a file say besides.
 ///
 /// # Errors
-/// The exit code when there is nothing to run: 0 after help and version, 2 after a mistake, each
-/// of which has been printed.
+/// The exit code when there is nothing to run: 0 after help, version and the settings that hold, 2
+/// after a mistake, each of which has been printed.
 pub(crate) fn parse() -> Result<Arguments, ExitCode> {
-    let command = Arguments::command().mut_args(numeric).mut_subcommands(|c| c.mut_args(numeric));
-    let matches = command.try_get_matches();
-    matches.and_then(|matches| Arguments::from_arg_matches(&matches)).map_err(|error| {
-        match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // A reader that has gone away does not want the rest.
-                let _written = error.print();
-                ExitCode::SUCCESS
-            }
-            _ => {
-                console::complain(&in_one_line(&error));
-                ExitCode::from(2)
-            }
+    let none = Settings::default();
+    let first = command(&none);
+    let given = first.clone().try_get_matches().map_err(|error| stopped(&error, &none))?;
+    let settings = Settings::read(&first, &given).map_err(|problem| {
+        console::complain(&problem);
+        ExitCode::from(2)
+    })?;
+    let settled = command(&settings);
+    let matches = settled.clone().try_get_matches();
+    let matches = matches.map_err(|error| stopped(&error, &settings))?;
+    let arguments = Arguments::from_arg_matches(&matches);
+    let arguments = arguments.map_err(|error| stopped(&error, &settings))?;
+    if arguments.common.print_config {
+        let printed = console::print(settings.print(&settled, &matches));
+        return Err(printed.map_or_else(|error| console::report(&error), |()| ExitCode::SUCCESS));
+    }
+    Ok(arguments)
+}
+
+/// The definition of the command line, with these settings.
+fn command(settings: &Settings) -> Command {
+    let settle = |arg| settings.apply(numeric(arg));
+    Arguments::command().mut_args(settle).mut_subcommands(|c| c.mut_args(settle))
+}
+
+/// Prints why the parser stopped; the exit code for it.
+fn stopped(error: &clap::Error, settings: &Settings) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A reader that has gone away does not want the rest.
+            let _written = error.print();
+            ExitCode::SUCCESS
         }
-    })
+        _ => {
+            console::complain(&in_one_line(error, settings));
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// Reads `-1` as a value that is out of range, not as an option that does not exist.
@@ -95,7 +129,7 @@ fn numeric(argument: Arg) -> Arg {
 }
 
 /// The parser's message in one line: what is wrong, what was perhaps meant, where to look.
-fn in_one_line(error: &clap::Error) -> String {
+fn in_one_line(error: &clap::Error, settings: &Settings) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         || error.kind() == ErrorKind::MissingSubcommand
     {
@@ -112,6 +146,14 @@ fn in_one_line(error: &clap::Error) -> String {
     let message = message.trim().strip_prefix("error: ").unwrap_or(message);
     let words: Vec<_> = message.split_whitespace().collect();
     let mut line = words.join(" ");
+    if let (Some(ContextValue::String(arg)), Some(ContextValue::String(value))) =
+        (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
+    {
+        let long = arg.split(' ').next().unwrap_or_default().trim_start_matches('-');
+        if let Some(origin) = settings.origin(long, value) {
+            line = format!("{origin}: {line}");
+        }
+    }
     let meant = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand].into_iter();
     for value in meant.filter_map(|kind| error.get(kind)) {
         let names = match value {

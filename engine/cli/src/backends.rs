@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn parse(text: &str) -> Result<Selection> {
-        let common = Common { model: None, device: None, kernels: vec![], threads: None };
+        let common = Common::default();
         Selection::parse(text, &providers(&common))
     }
 

@@ -20,6 +20,7 @@ mod ready;
 mod rehearsal;
 mod sampling;
 mod serve;
+mod settings;
 mod synthetic;
 mod transcript;
 mod verify;
@@ -27,7 +28,7 @@ mod verify;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Task};
 use tandem_engine::Result;
 
 fn main() -> ExitCode {
@@ -42,15 +43,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(Arguments { common, command }: &Arguments, started: Instant) -> Result<ExitCode> {
-    match command {
-        Command::Generate(options) => generate::run(common, options),
-        Command::Chat(options) => chat::run(common, options),
-        Command::Serve(options) => serve::run(common, options),
-        Command::Bench(options) => bench::run(common, options, started),
-        Command::Plan(options) => plan::run(common, options),
-        Command::Verify(options) => verify::run(common, options),
-        Command::Kernels(options) => kernels::run(common, options),
-        Command::Doctor => doctor::run(common),
+fn run(Arguments { common, task }: &Arguments, started: Instant) -> Result<ExitCode> {
+    match task {
+        Task::Generate(options) => generate::run(common, options),
+        Task::Chat(options) => chat::run(common, options),
+        Task::Serve(options) => serve::run(common, options),
+        Task::Bench(options) => bench::run(common, options, started),
+        Task::Plan(options) => plan::run(common, options),
+        Task::Verify(options) => verify::run(common, options),
+        Task::Kernels(options) => kernels::run(common, options),
+        Task::Doctor => doctor::run(common),
     }
 }
