@@ -26,6 +26,7 @@ impl Target for OnDevice<'_> {
         arguments: &[Argument<'_>],
     ) -> Result<()> {
         let function = self.module.function(kernel).map_err(Error::from)?;
+        let blocks = grid(blocks, threads);
         // SAFETY: every address among the arguments is that of a view which passed the plan's operand
         // check: it lies within its reservation, is of the contract's extents, and no output overlaps
         // another operand. Reservations are freed only after this queue has passed, and graphs hold the
@@ -38,6 +39,11 @@ impl Target for OnDevice<'_> {
     fn peers(&self) -> Option<&Peers> {
         self.shared.member().map(Member::peers)
     }
+}
+
+/// Blocks of a launch: a grid counts its threads in 32 bits, and kernels go round.
+fn grid(blocks: u32, threads: u32) -> u32 {
+    blocks.min(u32::MAX / threads.max(1))
 }
 
 /// An operand as kernels get it.
@@ -54,4 +60,19 @@ pub(crate) fn argument(view: &View) -> Result<ViewArgument> {
         scales: base + view.scale_offset(),
         stride: view.stride(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_hold_what_the_board_counts() {
+        for (blocks, threads, taken) in
+            [(7, 256, 7), (0x7FFF_FFFF, 256, 0xFF_FFFF), (0x7FFF_FFFF, 1024, 0x3F_FFFF)]
+        {
+            assert_eq!(grid(blocks, threads), taken);
+            assert!(u64::from(taken) * u64::from(threads) < 1 << 32);
+        }
+    }
 }
