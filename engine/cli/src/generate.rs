@@ -11,6 +11,7 @@ use tandem_engine::text::{PlainStream, Prompt};
 use tandem_engine::{Error, Result, regular_file};
 
 use crate::arguments::Common;
+use crate::batch;
 use crate::console;
 use crate::limits::Limits;
 use crate::model::Source;
@@ -22,11 +23,23 @@ use crate::sampling::Sampling;
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The text to continue
-    #[arg(required_unless_present = "file")]
+    #[arg(required_unless_present_any = ["file", "input"])]
     prompt: Option<String>,
     /// Read the text from a file instead; - for standard input
     #[arg(short, long, value_name = "PATH", conflicts_with = "prompt")]
     file: Option<String>,
+    /// Answer the requests of a file instead, one a line in OpenAI's batch form: {"custom_id", "method", "url", "body"}; what
+    /// a body leaves out is as on the server, not as the options here
+    #[arg(long, value_name = "FILE", requires = "output", conflicts_with_all = [
+        "prompt", "file", "image", "max_tokens", "ignore_eos", "stop", "Sampling",
+    ])]
+    input: Option<String>,
+    /// Where their answers go, one a line; requests that it answers already are left out
+    #[arg(long, value_name = "FILE", requires = "input")]
+    output: Option<String>,
+    /// Requests of --input that run at once
+    #[arg(long, value_name = "SEQUENCES", default_value_t = 8, requires = "input")]
+    max_num_seqs: u64,
     /// A PNG or JPEG file to put before the text; may be repeated
     #[arg(long, value_name = "FILE")]
     image: Vec<String>,
@@ -57,6 +70,10 @@ pub(crate) struct Options {
 /// # Errors
 /// Whatever is wrong with the arguments, the checkpoint or the devices.
 pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
+    if let (Some(input), Some(output)) = (&options.input, &options.output) {
+        batch::run(common, &options.limits, options.max_num_seqs, (input, output))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let text = match (&options.prompt, &options.file) {
         (Some(prompt), _) => prompt.clone(),
         (None, file) => read(file.as_deref().unwrap_or("-"))?,

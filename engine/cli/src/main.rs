@@ -3,6 +3,7 @@
 mod answer;
 mod arguments;
 mod backends;
+mod batch;
 mod bench;
 mod chat;
 mod console;
@@ -20,6 +21,7 @@ mod ready;
 mod rehearsal;
 mod sampling;
 mod serve;
+mod served;
 mod settings;
 mod synthetic;
 mod transcript;

@@ -12,11 +12,18 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between plain lines.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Progress in bytes, on standard error.
+/// Progress on standard error.
 pub(crate) struct Progress {
     what: &'static str,
+    unit: Unit,
     started: Instant,
     state: State,
+}
+
+#[derive(Clone, Copy)]
+enum Unit {
+    Bytes,
+    Pieces,
 }
 
 enum State {
@@ -26,12 +33,21 @@ enum State {
 }
 
 impl Progress {
-    /// Of work that begins now.
+    /// Of work in bytes that begins now.
     pub(crate) fn new(what: &'static str) -> Self {
-        Self { what, started: Instant::now(), state: State::Silent }
+        Self::of(what, Unit::Bytes)
     }
 
-    /// Shows that `done` of `total` bytes are done.
+    /// Of work in countable pieces that begins now.
+    pub(crate) fn counting(what: &'static str) -> Self {
+        Self::of(what, Unit::Pieces)
+    }
+
+    fn of(what: &'static str, unit: Unit) -> Self {
+        Self { what, unit, started: Instant::now(), state: State::Silent }
+    }
+
+    /// Shows that `done` of `total` are done.
     pub(crate) fn show(&mut self, done: u64, total: u64) {
         if let Some(line) = self.line((done, total), Instant::now(), io::stderr().is_terminal()) {
             console::aside(line);
@@ -42,16 +58,23 @@ impl Progress {
     fn line(&mut self, (done, total): (u64, u64), now: Instant, terminal: bool) -> Option<String> {
         if matches!(self.state, State::Silent) && now - self.started > PATIENCE {
             self.state = match terminal {
-                true => State::Bar(bar(self.what, total).with_elapsed(now - self.started)),
+                true => {
+                    State::Bar(bar(self.what, self.unit, total).with_elapsed(now - self.started))
+                }
                 false => State::Lines { next: now },
             };
         }
         match &mut self.state {
             State::Bar(bar) => bar.set_position(done),
             State::Lines { next } if now >= *next => {
-                let (done, total) = (DecimalBytes(done), DecimalBytes(total));
                 *next = now + INTERVAL;
-                return Some(format!("{}: {done} of {total}", self.what));
+                return Some(match self.unit {
+                    Unit::Bytes => {
+                        let (done, total) = (DecimalBytes(done), DecimalBytes(total));
+                        format!("{}: {done} of {total}", self.what)
+                    }
+                    Unit::Pieces => format!("{}: {done} of {total}", self.what),
+                });
             }
             State::Silent | State::Lines { .. } => {}
         }
@@ -68,8 +91,13 @@ impl Drop for Progress {
     }
 }
 
-fn bar(what: &'static str, total: u64) -> ProgressBar {
-    let template = "{msg} [{bar:32}] {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left";
+fn bar(what: &'static str, unit: Unit, total: u64) -> ProgressBar {
+    let template = match unit {
+        Unit::Bytes => {
+            "{msg} [{bar:32}] {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"
+        }
+        Unit::Pieces => "{msg} [{bar:32}] {pos} of {len}, {per_sec}, {eta} left",
+    };
     let style = ProgressStyle::with_template(template).expect("the template is well formed");
     ProgressBar::new(total).with_style(style.progress_chars("=> ")).with_message(what)
 }
@@ -90,5 +118,8 @@ mod tests {
             .collect();
         let expected = ["300.00 MB of 2.00 GB", "1.30 GB of 2.00 GB"];
         assert_eq!(lines, expected.map(|bytes| format!("loading weights: {bytes}")));
+        let mut progress = Progress::counting("answering");
+        let late = progress.started + 2 * PATIENCE;
+        assert_eq!(progress.line((3, 40), late, false).unwrap(), "answering: 3 of 40");
     }
 }

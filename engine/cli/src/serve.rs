@@ -3,21 +3,17 @@
 use std::fs::read_to_string;
 use std::net::TcpListener;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use tandem_engine::model::v41::vision_tower::picture_limits;
-use tandem_engine::serve::{
-    ApiKeys, EngineHandle, Sequences, ServedModel, ServedPictures, Server, ServerOptions,
-};
+use tandem_engine::serve::{ApiKeys, Server};
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
 use crate::console;
 use crate::limits::Limits;
-use crate::ready::{Pictures, Ready, Work};
+use crate::served::Served;
 
 /// Where and what to serve.
 #[derive(Args, Debug)]
@@ -93,21 +89,11 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     let address = listener.local_addr().map_err(refuse)?;
     let model = options.checkpoint.clone().or_else(|| common.model.clone());
     let common = Common { model, ..common.clone() };
-    let (sequences, pictures) = (options.max_num_seqs, Pictures::WherePossible);
-    let work = Work { sequences, pictures, alike: true, ..Work::ALONE };
-    let Ready { source, tokenizer, engine } = Ready::load(&common, &options.limits, work)?;
-    let name = options.served_model_name.clone().unwrap_or(source.name);
-    let config = source.config;
-    let engine = EngineHandle::spawn(Sequences::new(engine, vec![config.eos_token_id]))?;
-    let limits = picture_limits(&config).ok();
-    let pictures = config.image_token_id.zip(limits);
-    let model = ServedModel {
-        tokenizer: Arc::new(tokenizer),
-        pictures: pictures
-            .map(|(image_token_id, limits)| ServedPictures { image_token_id, limits }),
-    };
+    let name = options.served_model_name.as_deref();
+    let served = Served::load(&common, &options.limits, options.max_num_seqs, name)?;
+    let Served { engine, model, options: mut server } = served;
+    let name = &server.served_model_name;
     console::print(format_args!("serving {name} on http://{address}\n"))?;
-    let mut server = ServerOptions::new(name);
     server.api_keys = api_keys;
     server.max_queued_requests = options.max_queued_requests;
     server.drain_timeout = Duration::from_secs(options.drain_timeout.into());

@@ -109,7 +109,8 @@ async fn drain(app: &App) {
     }
 }
 
-fn router(app: Arc<App>) -> Router {
+/// What answers the requests of a model.
+pub(super) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/health", get(health))
         .route("/ready", get(ready))

@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod api_keys;
+mod batch;
 mod bodies;
 mod characters;
 mod choices;

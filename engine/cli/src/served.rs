@@ -1,0 +1,47 @@
+//! A model behind the server's protocols.
+
+use std::sync::Arc;
+
+use tandem_engine::Result;
+use tandem_engine::model::v41::vision_tower::picture_limits;
+use tandem_engine::serve::{EngineHandle, Sequences, ServedModel, ServedPictures, ServerOptions};
+
+use crate::arguments::Common;
+use crate::limits::Limits;
+use crate::ready::{Pictures, Ready, Work};
+
+/// What requests are answered with.
+pub(crate) struct Served {
+    /// The engine's thread.
+    pub(crate) engine: EngineHandle,
+    /// The text side.
+    pub(crate) model: ServedModel,
+    /// The defaults, under the model's name.
+    pub(crate) options: ServerOptions,
+}
+
+impl Served {
+    /// Loads a model for this many sequences at once, under its own name or the given one.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the arguments, the checkpoint or the devices.
+    pub(crate) fn load(
+        common: &Common,
+        limits: &Limits,
+        sequences: u64,
+        name: Option<&str>,
+    ) -> Result<Self> {
+        let pictures = Pictures::WherePossible;
+        let work = Work { sequences, pictures, alike: true, ..Work::ALONE };
+        let Ready { source, tokenizer, engine } = Ready::load(common, limits, work)?;
+        let config = source.config;
+        let engine = EngineHandle::spawn(Sequences::new(engine, vec![config.eos_token_id]))?;
+        let limits = picture_limits(&config).ok();
+        let pictures = config.image_token_id.zip(limits);
+        let pictures =
+            pictures.map(|(image_token_id, limits)| ServedPictures { image_token_id, limits });
+        let model = ServedModel { tokenizer: Arc::new(tokenizer), pictures };
+        let name = name.map_or(source.name, str::to_owned);
+        Ok(Self { engine, model, options: ServerOptions::new(name) })
+    }
+}

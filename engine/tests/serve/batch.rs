@@ -1,0 +1,77 @@
+//! Files of requests.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tandem_engine::serve::{Batch, BatchRequest, EngineHandle, ServedModel, ServerOptions};
+use tandem_engine::{Error, Result};
+
+use crate::scripted::{Script, Scripted, Then};
+use crate::support::{chat, completion, ids, tokenizer};
+
+fn batch(scripted: Scripted, change: impl FnOnce(&mut ServerOptions)) -> Batch {
+    let engine = EngineHandle::spawn(scripted).unwrap();
+    let model = ServedModel { tokenizer: tokenizer().clone(), pictures: None };
+    let mut options = ServerOptions::new("demo");
+    change(&mut options);
+    Batch::new(engine, model, options)
+}
+
+fn request(id: &str, url: &str, body: &Value) -> BatchRequest {
+    let line = json!({ "custom_id": id, "method": "POST", "url": url, "body": body });
+    BatchRequest::parse(&line.to_string()).unwrap()
+}
+
+/// Status and body of every answer, by the ids of their requests.
+fn answers(batch: Batch, requests: Vec<BatchRequest>) -> Result<BTreeMap<String, (u64, Value)>> {
+    let mut answers = BTreeMap::new();
+    batch.run(requests, |line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["error"].is_null());
+        let response = &line["response"];
+        let answer = (response["status_code"].as_u64().unwrap(), response["body"].clone());
+        let id = line["custom_id"].as_str().unwrap().to_owned();
+        assert!(answers.insert(id, answer).is_none());
+        Ok(())
+    })?;
+    Ok(answers)
+}
+
+#[test]
+fn every_request_has_an_answer_as_from_the_server() {
+    let batch = batch(Scripted::saying(ids("Call me Ishmael.")), |_| {});
+    let mut requests = vec![
+        request("bad", "/v1/chat/completions", &chat(json!({ "colour": 1 }))),
+        request("text", "/v1/completions", &completion(json!({}))),
+    ];
+    requests
+        .extend((0..40).map(|i| request(&i.to_string(), "/v1/chat/completions", &chat(json!({})))));
+    let answers = answers(batch, requests).unwrap();
+    assert_eq!(answers.len(), 42);
+    assert_eq!(answers["bad"].0, 400);
+    assert_eq!(answers["bad"].1["error"]["param"], "colour");
+    assert_eq!(answers["text"].1["choices"][0]["text"], "Call me Ishmael.");
+    for i in 0..40 {
+        let (status, body) = &answers[&i.to_string()];
+        assert_eq!(*status, 200);
+        assert_eq!(body["choices"][0]["message"]["content"], "Call me Ishmael.");
+    }
+}
+
+#[test]
+fn a_request_that_finds_no_room_waits() {
+    let batch = batch(Scripted::saying(ids("Call me")), |options| options.max_queued_requests = 0);
+    let two = completion(json!({ "n": 2 }));
+    let requests = (0..30).map(|i| request(&i.to_string(), "/v1/completions", &two)).collect();
+    assert!(answers(batch, requests).unwrap().values().all(|(status, _)| *status == 200));
+}
+
+#[test]
+fn an_engine_that_fails_and_a_full_disk_end_the_batch() {
+    let one = || vec![request("a", "/v1/completions", &completion(json!({})))];
+    let failing = batch(Scripted::new(|_| Script::new(ids("Call"), Then::Panic)), |_| {});
+    assert!(matches!(answers(failing, one()).unwrap_err(), Error::Internal { .. }));
+    let full = batch(Scripted::saying(ids("Call me")), |_| {});
+    let refuse = |_: &str| Err(Error::Argument { argument: "a".into(), problem: "b".into() });
+    assert!(matches!(full.run(one(), refuse).unwrap_err(), Error::Argument { .. }));
+}
