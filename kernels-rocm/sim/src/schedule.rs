@@ -28,6 +28,9 @@ pub struct Schedule {
     pub seed: u64,
     /// Workgroups that run at a time, at least 1. Those that wait for each other must all be among them.
     pub resident: usize,
+    /// Threads over which the workgroups of a launch are spread, unless they have means to wait for each other. A
+    /// right kernel gives the same bits with any number.
+    pub threads: usize,
     /// Instructions after which a launch counts as hung.
     pub max_steps: u64,
     /// How matrix instructions add.
@@ -42,6 +45,7 @@ impl Schedule {
             timing: Timing::Eager,
             seed: 0,
             resident: 32,
+            threads: 1,
             max_steps: 4_000_000_000,
             matrix: MatrixRule::Exact,
         }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::PathBuf;
+use std::thread;
 
 use tandem_gfxsim::Schedule;
 
@@ -54,6 +55,8 @@ fn parse(variable: impl Fn(&str) -> Option<String>) -> Result<Settings, String> 
     if settings.schedules.is_empty() {
         return Err("TANDEM_SIM_SCHEDULE: names no schedule".into());
     }
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    settings.schedules.iter_mut().for_each(|schedule| schedule.threads = threads);
     if let Some(size) = variable("TANDEM_SIM_MEMORY_MIB") {
         let mib: Option<u64> = size.trim().parse().ok().filter(|mib| *mib > 0);
         let bytes = mib.and_then(|mib| mib.checked_mul(1 << 20));
@@ -90,11 +93,17 @@ mod tests {
         })
     }
 
+    /// The schedule with as many threads as there are processors.
+    fn spread(schedule: Schedule) -> Schedule {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        Schedule { threads, ..schedule }
+    }
+
     #[test]
     fn what_is_not_said_has_a_default() {
         let settings = parsed(&[]).expect("defaults");
         assert_eq!(settings.boards.len(), 1);
-        assert_eq!(settings.schedules, Schedule::four());
+        assert_eq!(settings.schedules, Schedule::four().map(spread));
         assert_eq!(settings.memory_bytes, None);
     }
 
@@ -108,7 +117,7 @@ mod tests {
         .expect("settings");
         let names: Vec<_> = settings.boards.iter().map(|board| board.name).collect();
         assert_eq!(names, ["AMD Instinct MI355X", "AMD Instinct MI325X"]);
-        assert_eq!(settings.schedules, [Schedule::lazy(3), Schedule::eager()]);
+        assert_eq!(settings.schedules, [Schedule::lazy(3), Schedule::eager()].map(spread));
         assert_eq!(settings.memory_bytes, Some(12 << 20));
         assert!(parsed(&[("TANDEM_SIM_DEVICES", "")]).expect("none").boards.is_empty());
     }

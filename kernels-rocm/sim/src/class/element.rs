@@ -15,10 +15,24 @@ pub(crate) trait Element: Copy + Default + 'static {
     /// The value of every lane.
     #[inline(always)]
     fn fetch(wave: &Wave, source: &Source) -> Result<[Self; LANES], FaultKind> {
-        let low = source.lanes(wave, 0)?;
         let mut lanes = [Self::default(); LANES];
+        let copy;
+        let low = match source.register(wave, 0)? {
+            Some(register) => register,
+            None => {
+                copy = source.lanes(wave, 0)?;
+                &copy
+            }
+        };
         if Self::KIND.words() == 2 {
-            let high = source.lanes(wave, 1)?;
+            let copy;
+            let high = match source.register(wave, 1)? {
+                Some(register) => register,
+                None => {
+                    copy = source.lanes(wave, 1)?;
+                    &copy
+                }
+            };
             for lane in 0..LANES {
                 let bits = u64::from(low[lane]) | u64::from(high[lane]) << 32;
                 lanes[lane] = Self::from_bits(bits & source.keep ^ source.flip);

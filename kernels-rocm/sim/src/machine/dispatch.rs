@@ -99,7 +99,13 @@ impl<'a> Launch<'a> {
         let items: u32 = self.dispatch.block.iter().product();
         let waves =
             (0..items.div_ceil(LANES as u32)).map(|id| self.wave(id, items, at, memory, poison));
-        Workgroup { at, launch, waves: waves.collect(), lds: Lds::new(self.lds_bytes, poison) }
+        Workgroup {
+            at,
+            number,
+            launch,
+            waves: waves.collect(),
+            lds: Lds::new(self.lds_bytes, poison),
+        }
     }
 
     fn wave(&self, id: u32, items: u32, at: [u32; 3], memory: &Memory, poison: u32) -> Wave {

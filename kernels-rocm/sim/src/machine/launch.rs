@@ -1,5 +1,8 @@
 //! Launches while they run: whose turn it is.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+
 use super::dispatch::{Dispatch, Launch};
 use super::execution::{Step, Tally};
 use super::memory::{Memory, View};
@@ -39,34 +42,73 @@ pub fn launch_together(
     let mut memory = memory.clone();
     let launches =
         dispatches.iter().map(|d| Launch::new(&mut memory, d)).collect::<Result<Vec<_>, _>>()?;
-    let tally = |launch: &Launch<'_>| {
-        let runs = vec![0; launch.dispatch.module.object().instructions().len()];
-        Tally { runs, ..Tally::default() }
-    };
-    let mut machine = Machine {
-        memory: &memory,
-        view: View::new(&memory),
-        schedule,
-        random: Random::new(schedule.seed),
-        tallies: launches.iter().map(tally).collect(),
-        launches,
-        begun: vec![0; dispatches.len()],
-        resident: Vec::new(),
-        clock: 0,
-        turn: 0,
-        run_out: 0,
-    };
-    machine.run()?;
-    Ok(machine.counters())
+    let threads = threads(&launches, schedule);
+    let stop = AtomicU64::new(u64::MAX);
+    let machine = |own| Machine::new(&memory, &launches, schedule, Share { own, threads }, &stop);
+    let mut machines: Vec<_> = (0..threads as u64).map(machine).collect();
+    run(&mut machines)?;
+    let mut counters = vec![Counters::default(); launches.len()];
+    for machine in &machines {
+        for (sum, part) in counters.iter_mut().zip(machine.counters()) {
+            *sum += part;
+        }
+    }
+    Ok(counters)
 }
 
-/// Launches that run, and where they are.
+/// Threads for the workgroups of a launch: one where they may wait for each other, so that a schedule decides who
+/// comes first.
+fn threads(launches: &[Launch<'_>], schedule: &Schedule) -> usize {
+    match launches {
+        [launch] if !launch.dispatch.module.object().communicates() => {
+            schedule.threads.clamp(1, launch.workgroups().clamp(1, 64) as usize)
+        }
+        _ => 1,
+    }
+}
+
+/// Steps in which a launch may be done before threads are begun for it.
+const ALONE: u64 = 10_000;
+
+/// Runs each machine in a thread; the failure of the workgroup that comes first.
+fn run(machines: &mut [Machine<'_, '_>]) -> Result<(), LaunchError> {
+    let Some((first, others)) = machines.split_first_mut() else { return Ok(()) };
+    let begun = first.run(if others.is_empty() { u64::MAX } else { ALONE });
+    let results: Vec<_> = if first.is_done() {
+        let others = others.iter_mut().map(|machine| machine.run(u64::MAX));
+        std::iter::once(begun).chain(others).collect()
+    } else {
+        thread::scope(|scope| {
+            let spawn = |machine| scope.spawn(|| Machine::run(machine, u64::MAX));
+            let others: Vec<_> = others.iter_mut().map(spawn).collect();
+            let own = begun.and_then(|()| first.run(u64::MAX));
+            let results = others.into_iter().map(|thread| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            std::iter::once(own).chain(results).collect()
+        })
+    };
+    let failures = results.into_iter().filter_map(Result::err);
+    failures.min_by_key(|(workgroup, _)| *workgroup).map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Which workgroups a machine runs: every so many from its own number on.
+#[derive(Clone, Copy)]
+struct Share {
+    own: u64,
+    threads: usize,
+}
+
+/// Launches that run in a thread, and where they are.
 struct Machine<'a, 'm> {
     memory: &'m Memory,
     view: View<'m>,
     schedule: &'a Schedule,
     random: Random,
-    launches: Vec<Launch<'a>>,
+    launches: &'m [Launch<'a>],
+    share: Share,
+    /// The first workgroup that failed in any thread: those behind it need not begin.
+    stop: &'m AtomicU64,
     tallies: Vec<Tally>,
     /// Workgroups that have begun, of each launch.
     begun: Vec<u64>,
@@ -83,15 +125,50 @@ const TURN: u64 = 20_000;
 /// The same, at most, when waves are interleaved.
 const SHORT_TURN: usize = 40;
 
-impl Machine<'_, '_> {
-    fn run(&mut self) -> Result<(), LaunchError> {
+impl<'a, 'm> Machine<'a, 'm> {
+    fn new(
+        memory: &'m Memory,
+        launches: &'m [Launch<'a>],
+        schedule: &'a Schedule,
+        share: Share,
+        stop: &'m AtomicU64,
+    ) -> Self {
+        let tally = |launch: &Launch<'_>| {
+            let runs = vec![0; launch.dispatch.module.object().instructions().len()];
+            Tally { runs, ..Tally::default() }
+        };
+        Self {
+            memory,
+            view: View::new(memory),
+            schedule,
+            random: Random::new(schedule.seed),
+            tallies: launches.iter().map(tally).collect(),
+            begun: vec![0; launches.len()],
+            launches,
+            share,
+            stop,
+            resident: Vec::new(),
+            clock: 0,
+            turn: 0,
+            run_out: 0,
+        }
+    }
+
+    /// Runs until all workgroups have ended, or so many steps are made. A failure, and the workgroup's number.
+    fn run(&mut self, steps: u64) -> Result<(), (u64, LaunchError)> {
+        let end = self.clock.saturating_add(steps);
         loop {
             self.admit();
-            if self.resident.is_empty() {
+            if self.resident.is_empty() || self.clock >= end {
                 return Ok(());
             }
             let (workgroup, wave) = self.pick();
-            self.take_turn(workgroup, wave)?;
+            if let Err(error) = self.take_turn(workgroup, wave) {
+                let number = self.resident[workgroup].number;
+                self.stop.fetch_min(number, Relaxed);
+                self.resident.clear();
+                return Err((number, error));
+            }
             self.resident[workgroup].pass_barrier();
             if self.resident[workgroup].is_done() {
                 // In order, so that a schedule does not depend on how this is done.
@@ -100,17 +177,30 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// Whether nothing is left to run.
+    fn is_done(&self) -> bool {
+        let next = |launch: usize| self.number(launch) < self.launches[launch].workgroups();
+        self.resident.is_empty() && !(0..self.launches.len()).any(next)
+    }
+
+    /// The number of a launch's next workgroup.
+    fn number(&self, launch: usize) -> u64 {
+        self.share.own + self.begun[launch] * self.share.threads as u64
+    }
+
     /// Lets workgroups begin while there is room, of each launch in turn.
     fn admit(&mut self) {
-        while self.resident.len() < self.schedule.resident.max(1) {
-            let waiting =
-                |launch: &usize| self.begun[*launch] < self.launches[*launch].workgroups();
+        let (threads, stop) = (self.share.threads, self.stop.load(Relaxed));
+        while self.resident.len() < self.schedule.resident.div_ceil(threads).max(1) {
+            let waiting = |launch: &usize| {
+                self.number(*launch) < self.launches[*launch].workgroups().min(stop)
+            };
             let count =
                 |launch: &usize| self.resident.iter().filter(|w| w.launch == *launch).count();
             let Some(launch) = (0..self.launches.len()).filter(waiting).min_by_key(count) else {
                 return;
             };
-            let number = self.begun[launch];
+            let number = self.number(launch);
             self.begun[launch] += 1;
             let seed = self.schedule.seed;
             let workgroup = self.launches[launch].workgroup(launch, number, self.memory, seed);

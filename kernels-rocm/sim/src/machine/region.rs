@@ -93,6 +93,13 @@ impl Region {
 
     /// Bytes from an address that lie in the region.
     pub(crate) fn load(&self, address: u64, to: &mut [u8]) {
+        if address.is_multiple_of(WORD) && to.len().is_multiple_of(4) {
+            let (words, _) = self.covering(address, to.len());
+            for (to, word) in to.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+                *to = word.load(Relaxed).to_le_bytes();
+            }
+            return;
+        }
         let (words, within) = self.covering(address, to.len());
         let mut at = within.start;
         let mut to = to.iter_mut();
@@ -108,6 +115,13 @@ impl Region {
     /// Puts bytes to an address that lie in the region. Bytes beside them keep what others write meanwhile.
     pub(crate) fn store(&self, address: u64, from: &[u8]) {
         if from.is_empty() {
+            return;
+        }
+        if address.is_multiple_of(WORD) && from.len().is_multiple_of(4) {
+            let (words, _) = self.covering(address, from.len());
+            for (word, from) in words.iter().zip(from.as_chunks::<4>().0) {
+                word.store(u32::from_le_bytes(*from), Relaxed);
+            }
             return;
         }
         let (words, within) = self.covering(address, from.len());

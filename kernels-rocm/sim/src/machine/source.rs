@@ -200,6 +200,20 @@ impl Source {
         Ok(lanes)
     }
 
+    /// Word `word` of the operand where that is a register as it is, which most are.
+    pub(crate) fn register<'a>(
+        &self,
+        wave: &'a Wave,
+        word: u16,
+    ) -> Result<Option<&'a Lanes>, FaultKind> {
+        match self.whence {
+            Whence::Vector(first) if self.swizzle.is_none() && self.part.bits == 32 => {
+                wave.vector(first + word).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// A word of an operand that is the same in every lane; of a vector register, that of lane 0.
     pub(crate) fn uniform_word(&self, wave: &Wave, word: u16) -> Result<u32, FaultKind> {
         Ok(match self.whence {

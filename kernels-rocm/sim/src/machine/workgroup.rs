@@ -7,6 +7,8 @@ use super::wave::{State, Wave};
 pub(crate) struct Workgroup {
     /// Its place in the grid.
     pub(crate) at: [u32; 3],
+    /// The same as a number, in the order in which they begin.
+    pub(crate) number: u64,
     /// The launch it belongs to.
     pub(crate) launch: usize,
     pub(crate) waves: Vec<Wave>,

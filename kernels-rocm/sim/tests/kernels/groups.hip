@@ -82,3 +82,12 @@ KERNEL(64) pointers(const u32 *x, u32 *out, u32 *spare) {
     }
     out[i] = *from + sum;
 }
+
+// Three times each byte, where neighbours belong to different blocks.
+KERNEL(64) scattered_bytes(const u8 *x, u8 *out) {
+    u32 i = thread() * 64 + block();
+    u8 value = x[i];
+    for (u32 k = 0; k < 200; k++) value = value * 3 + (u8)k;
+    for (u32 k = 200; k-- > 0;) value = (u8)(value - (u8)k) * 171;
+    out[i] = value * 3;
+}

@@ -9,3 +9,4 @@ mod objects;
 mod shipped;
 mod speed;
 mod support;
+mod threads;

@@ -28,6 +28,17 @@ pub fn object(name: &str, target: &str) -> Option<Arc<CodeObject>> {
     }
 }
 
+/// An object that ships.
+pub fn shipped(name: &str, target: &str) -> Vec<u8> {
+    let path = format!("{}/../objects/{target}/{name}.hsaco", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// Whether objects can be loaded here; told if not.
+pub fn can_load() -> bool {
+    object("faulty", "gfx942").is_some()
+}
+
 /// An argument of a kernel.
 #[derive(Clone)]
 pub enum Argument {
