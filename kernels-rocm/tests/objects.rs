@@ -13,9 +13,9 @@ use tandem_rocm_toolchain::{
 /// Scalar registers that may be kept in lanes of vector registers, by kernel: those of portable kernels whose arguments
 /// alone take most of the hundred there are. It costs an instruction each way and no memory.
 const SCALARS_IN_LANES: [(&str, u32); 6] = [
-    ("attn_sparse__portable_scores", 8),
-    ("attn_sparse__portable_values", 44),
-    ("index_scores__portable", 8),
+    ("attn_sparse__portable_scores", 12),
+    ("attn_sparse__portable_values", 46),
+    ("index_scores__portable", 10),
     ("index_top_k__portable", 11),
     ("mhc_mixes__portable", 10),
     ("spec_verify__portable", 10),

@@ -17,7 +17,9 @@ const NEWEST: u32 = 26;
 /// No contraction: a product and a sum are rounded one after the other unless the source says `fma`, as the
 /// operators' pages do. The fifth version of code objects, which every runtime that knows these parts
 /// reads. No hoisting of constants out of loops and no pointers that go along with them: both take more
-/// scalar registers than there are. No identifier of the compilation and no symbols: the bytes depend on
+/// scalar registers than there are. No preparation of code generation, which sinks casts of pointers into the
+/// branch that picks one: the pass that structures branches (of LLVM 22 at least) then takes the other pointer where
+/// two tests lead to it. No identifier of the compilation and no symbols: the bytes depend on
 /// source, flags and compiler alone.
 pub(crate) const FLAGS: &[&str] = &[
     "-x",
@@ -34,6 +36,8 @@ pub(crate) const FLAGS: &[&str] = &[
     "-disable-machine-licm",
     "-mllvm",
     "-disable-lsr",
+    "-mllvm",
+    "-disable-cgp",
     "-Wall",
     "-Werror",
     "-Wno-pass-failed",
