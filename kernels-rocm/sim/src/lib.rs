@@ -36,14 +36,17 @@
 //! * Registers begin with values that differ from schedule to schedule and are NaN as floating-point numbers.
 //! * A launch ends within a number of steps.
 //!
+//! Dies may have caches of their own ([`Schedule::caches`]), which hold writes back and give stale bytes until
+//! instructions say otherwise: workgroup i is on die i mod 8, and what is missing between two shows in the bits.
+//!
 //! What the simulator has no meaning for, a mnemonic, an operand, a modifier, is refused when the code object is
 //! loaded.
 //!
 //! # What is not modelled
 //!
-//! Time, caches, hazards that the compiler must pad with waiting states, rounding of scaled matrix products (they
-//! are exact and rounded once), payloads of NaN. First approximations of reciprocals and roots are those that the
-//! hardware promises at least.
+//! Time, caches other than those, scopes beyond a device (what leaves a die is seen by all), hazards that the compiler
+//! must pad with waiting states, rounding of scaled matrix products (they are exact and rounded once), payloads of
+//! NaN. First approximations of reciprocals and roots are those that the hardware promises at least.
 //!
 //! # Where things are
 //!

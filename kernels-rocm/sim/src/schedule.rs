@@ -28,6 +28,8 @@ pub struct Schedule {
     pub seed: u64,
     /// Workgroups that run at a time, at least 1. Those that wait for each other must all be among them.
     pub resident: usize,
+    /// Whether dies have caches of their own, which only what orders memory brings together.
+    pub caches: bool,
     /// Threads over which the workgroups of a launch are spread, unless they have means to wait for each other. A
     /// right kernel gives the same bits with any number.
     pub threads: usize,
@@ -45,6 +47,7 @@ impl Schedule {
             timing: Timing::Eager,
             seed: 0,
             resident: 32,
+            caches: false,
             threads: 1,
             max_steps: 4_000_000_000,
             matrix: MatrixRule::Exact,
@@ -57,10 +60,17 @@ impl Schedule {
         Self { timing: Timing::Lazy, seed, ..Self::eager() }
     }
 
+    /// The same with caches of the dies.
+    #[must_use]
+    pub fn with_caches(self) -> Self {
+        Self { caches: true, ..self }
+    }
+
     /// Four schedules that differ as much as they can; kernels must agree under all of them.
     #[must_use]
     pub fn four() -> [Self; 4] {
-        [Self::eager(), Self { seed: 7, ..Self::eager() }, Self::lazy(0), Self::lazy(11)]
+        let interleaved = Self { seed: 7, ..Self::eager() };
+        [Self::eager(), interleaved, Self::lazy(0), Self::lazy(11).with_caches()]
     }
 }
 

@@ -9,7 +9,7 @@
 //! | variable | says | without it |
 //! | --- | --- | --- |
 //! | `TANDEM_SIM_DEVICES` | devices, separated by commas: `MI300X`, `MI325X`, `MI350X`, `MI355X`, or a target, `gfx942` or `gfx950` | `MI300X` |
-//! | `TANDEM_SIM_SCHEDULE` | schedules that launches take in turn, separated by commas: `eager` or `lazy`, with `:` and a seed | `eager,eager:7,lazy,lazy:11` |
+//! | `TANDEM_SIM_SCHEDULE` | schedules that launches take in turn, separated by commas: `eager` or `lazy`, with `:` and a seed, and `+caches` where dies have caches | `eager,eager:7,lazy,lazy:11+caches` |
 //! | `TANDEM_SIM_MEMORY_MIB` | memory of each device | a quarter of this machine's, shared among the devices |
 //! | `TANDEM_SIM_REPORT` | a file that every diagnosis is added to as a line | stderr alone |
 //!

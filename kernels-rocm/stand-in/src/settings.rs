@@ -71,14 +71,18 @@ fn words(list: &str) -> impl Iterator<Item = &str> {
 }
 
 fn schedule(word: &str) -> Result<Schedule, String> {
-    let (timing, seed) = word.split_once(':').unwrap_or((word, "0"));
+    let (word_of_order, caches) =
+        word.strip_suffix("+caches").map_or((word, false), |rest| (rest, true));
+    let (timing, seed) = word_of_order.split_once(':').unwrap_or((word_of_order, "0"));
     let wrong = || {
-        format!("TANDEM_SIM_SCHEDULE: there is no `{word}`; name eager or lazy, as in `lazy:11`")
+        format!(
+            "TANDEM_SIM_SCHEDULE: there is no `{word}`; name eager or lazy, as in `lazy:11+caches`"
+        )
     };
     let seed = seed.parse().map_err(|_| wrong())?;
     match timing {
-        "eager" => Ok(Schedule { seed, ..Schedule::eager() }),
-        "lazy" => Ok(Schedule::lazy(seed)),
+        "eager" => Ok(Schedule { seed, caches, ..Schedule::eager() }),
+        "lazy" => Ok(Schedule { caches, ..Schedule::lazy(seed) }),
         _ => Err(wrong()),
     }
 }
@@ -111,13 +115,16 @@ mod tests {
     fn what_is_said_holds() {
         let settings = parsed(&[
             ("TANDEM_SIM_DEVICES", "gfx950, MI325X"),
-            ("TANDEM_SIM_SCHEDULE", "lazy:3,eager"),
+            ("TANDEM_SIM_SCHEDULE", "lazy:3+caches,eager"),
             ("TANDEM_SIM_MEMORY_MIB", "12"),
         ])
         .expect("settings");
         let names: Vec<_> = settings.boards.iter().map(|board| board.name).collect();
         assert_eq!(names, ["AMD Instinct MI355X", "AMD Instinct MI325X"]);
-        assert_eq!(settings.schedules, [Schedule::lazy(3), Schedule::eager()].map(spread));
+        assert_eq!(
+            settings.schedules,
+            [Schedule::lazy(3).with_caches(), Schedule::eager()].map(spread)
+        );
         assert_eq!(settings.memory_bytes, Some(12 << 20));
         assert!(parsed(&[("TANDEM_SIM_DEVICES", "")]).expect("none").boards.is_empty());
     }
@@ -128,6 +135,7 @@ mod tests {
             ("TANDEM_SIM_DEVICES", "gfx942,H100"),
             ("TANDEM_SIM_SCHEDULE", "late"),
             ("TANDEM_SIM_SCHEDULE", "lazy:x"),
+            ("TANDEM_SIM_SCHEDULE", "lazy+cache"),
             ("TANDEM_SIM_SCHEDULE", ","),
             ("TANDEM_SIM_MEMORY_MIB", "0"),
             ("TANDEM_SIM_MEMORY_MIB", "lots"),

@@ -3,7 +3,7 @@
 use super::atomic::{self, Atomic};
 use crate::decode::{Operand, Parts, Value};
 use crate::fault::FaultKind;
-use crate::machine::{Action, Form, LANES, Lanes, Queues, Space, Step, Transfer};
+use crate::machine::{Action, Form, LANES, Lanes, Queues, Scope, Space, Step, Transfer};
 
 /// A decoded access to LDS.
 pub(crate) struct LdsAccess {
@@ -144,6 +144,7 @@ impl LdsAccess {
         };
         let transfer = Transfer {
             space: Space::Lds,
+            scope: Scope::Workgroup,
             mask: step.wave.active(),
             zeros: 0,
             addresses,

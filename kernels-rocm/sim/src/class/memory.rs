@@ -4,23 +4,16 @@ use super::atomic::{self, Atomic};
 use crate::decode::{Operand, Parts, Value};
 use crate::fault::FaultKind;
 use crate::machine::{
-    Action, Form, LANES, Lanes, M0, Queues, Source, Space, Step, Transfer, Whence,
+    Action, Form, LANES, Lanes, M0, Queues, Scope, Source, Space, Step, Transfer, Whence,
 };
 
 /// A decoded access to memory.
 pub(crate) enum MemoryAccess {
-    /// What keeps caches coherent; there are none.
-    Nothing,
+    /// What is newer in the caches goes to memory, for a scope.
+    WriteBack(Scope),
+    /// What memory may have newer leaves the caches, for a scope.
+    Invalidate(Scope),
     Transfer(Access),
-}
-
-/// Who is to see an access, as its bits `sc0` and `sc1` say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Scope {
-    Wave,
-    Workgroup,
-    Device,
-    System,
 }
 
 /// What is accessed, and how.
@@ -101,11 +94,14 @@ fn unknown() -> String {
 
 pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<MemoryAccess, String> {
     let (family, name) = parts.name.split_once('_').ok_or_else(unknown)?;
-    // Scopes and cache policies: there are no caches.
+    // Policies of replacement change nothing.
     let (returns, wide) = (parts.modifiers.flag("sc0")?, parts.modifiers.flag("sc1")?);
     parts.modifiers.flag("nt")?;
-    if matches!(parts.name, "buffer_wbl2" | "buffer_inv") {
-        return Ok(MemoryAccess::Nothing);
+    let scope = Scope::of(returns, wide);
+    match parts.name {
+        "buffer_wbl2" => return Ok(MemoryAccess::WriteBack(scope)),
+        "buffer_inv" => return Ok(MemoryAccess::Invalidate(scope)),
+        _ => {}
     }
     let mut operands = std::mem::take(&mut parts.operands).into_iter();
     let mut next = || operands.next().ok_or_else(|| "an operand is missing".to_owned());
@@ -142,12 +138,6 @@ pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<MemoryAccess, String> {
         return Err("an operand too many".into());
     }
     let offset = parts.modifiers.number("offset")?.unwrap_or(0);
-    let scope = match (wide, returns) {
-        (false, false) => Scope::Wave,
-        (false, true) => Scope::Workgroup,
-        (true, false) => Scope::Device,
-        (true, true) => Scope::System,
-    };
     Ok(MemoryAccess::Transfer(Access { address, space, scope, offset, bytes, kind }))
 }
 
@@ -245,17 +235,23 @@ impl MemoryAccess {
     /// Whether other workgroups or launches may wait for what it does, or it for what they do.
     pub(crate) fn communicates(&self) -> bool {
         match self {
-            Self::Nothing => true,
+            Self::WriteBack(scope) | Self::Invalidate(scope) => scope.leaves_die(),
             Self::Transfer(Access { kind: Kind::Atomic { .. }, space, .. }) => {
                 *space != Space::Scratch
             }
-            Self::Transfer(access) => access.scope >= Scope::Device,
+            Self::Transfer(access) => access.scope.leaves_die(),
         }
     }
 
     pub(crate) fn execute(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
         match self {
-            Self::Nothing => Ok(()),
+            Self::WriteBack(scope) => step.issue_write_back(scope.leaves_die()),
+            Self::Invalidate(scope) => {
+                if let Some(die) = step.die.as_deref_mut().filter(|_| scope.leaves_die()) {
+                    die.invalidate();
+                }
+                Ok(())
+            }
             Self::Transfer(access) => access.execute(step),
         }
     }
@@ -285,6 +281,7 @@ impl Access {
         };
         let transfer = Transfer {
             space: self.space,
+            scope: self.scope,
             mask: active & inside,
             zeros: active & !inside,
             addresses,

@@ -1,5 +1,6 @@
 //! One instruction of one wave.
 
+use super::die::Die;
 use super::lds::Lds;
 use super::memory::View;
 use super::wave::{State, Wave};
@@ -24,6 +25,8 @@ pub(crate) struct Step<'a> {
     pub(crate) wave: &'a mut Wave,
     pub(crate) lds: &'a mut Lds,
     pub(crate) memory: &'a View<'a>,
+    /// The cache of the die, where caches are modelled.
+    pub(crate) die: Option<&'a mut Die>,
     pub(crate) tally: &'a mut Tally,
     pub(crate) schedule: &'a Schedule,
     pub(crate) object: &'a CodeObject,

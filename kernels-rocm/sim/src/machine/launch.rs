@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
+use super::die::{DIES, Die};
 use super::dispatch::{Dispatch, Launch};
 use super::execution::{Step, Tally};
 use super::memory::{Memory, View};
@@ -92,6 +93,12 @@ fn run(machines: &mut [Machine<'_, '_>]) -> Result<(), LaunchError> {
     failures.min_by_key(|(workgroup, _)| *workgroup).map_or(Ok(()), |(_, error)| Err(error))
 }
 
+/// The dies' caches of a launch. They make no difference to one whose workgroups cannot know of each other.
+fn dies(launch: &Launch<'_>, schedule: &Schedule) -> Vec<Die> {
+    let has_caches = schedule.caches && launch.dispatch.module.object().communicates();
+    (0..if has_caches { DIES } else { 0 }).map(|_| Die::default()).collect()
+}
+
 /// Which workgroups a machine runs: every so many from its own number on.
 #[derive(Clone, Copy)]
 struct Share {
@@ -112,6 +119,8 @@ struct Machine<'a, 'm> {
     tallies: Vec<Tally>,
     /// Workgroups that have begun, of each launch.
     begun: Vec<u64>,
+    /// Caches of the dies that each launch runs on, where they are modelled.
+    dies: Vec<Vec<Die>>,
     resident: Vec<Workgroup>,
     clock: u64,
     /// In order: the workgroup whose turn it is, and turns that ran out, which move on among its waves.
@@ -144,6 +153,7 @@ impl<'a, 'm> Machine<'a, 'm> {
             random: Random::new(schedule.seed),
             tallies: launches.iter().map(tally).collect(),
             begun: vec![0; launches.len()],
+            dies: launches.iter().map(|launch| dies(launch, schedule)).collect(),
             launches,
             share,
             stop,
@@ -160,6 +170,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         loop {
             self.admit();
             if self.resident.is_empty() || self.clock >= end {
+                self.write_back();
                 return Ok(());
             }
             let (workgroup, wave) = self.pick();
@@ -167,6 +178,7 @@ impl<'a, 'm> Machine<'a, 'm> {
                 let number = self.resident[workgroup].number;
                 self.stop.fetch_min(number, Relaxed);
                 self.resident.clear();
+                self.write_back();
                 return Err((number, error));
             }
             self.resident[workgroup].pass_barrier();
@@ -174,6 +186,13 @@ impl<'a, 'm> Machine<'a, 'm> {
                 // In order, so that a schedule does not depend on how this is done.
                 self.resident.remove(workgroup);
             }
+        }
+    }
+
+    /// What is newer in the dies' caches goes to memory, as at a launch's end.
+    fn write_back(&mut self) {
+        for die in self.dies.iter_mut().flatten() {
+            die.write_back(&self.view);
         }
     }
 
@@ -229,6 +248,7 @@ impl<'a, 'm> Machine<'a, 'm> {
     fn take_turn(&mut self, workgroup: usize, wave: usize) -> Result<(), LaunchError> {
         let group = &mut self.resident[workgroup];
         let launch = &self.launches[group.launch];
+        let dies = &mut self.dies[group.launch];
         let object = launch.dispatch.module.object();
         let most =
             if self.schedule.seed == 0 { TURN } else { 1 + self.random.below(SHORT_TURN) as u64 };
@@ -236,6 +256,7 @@ impl<'a, 'm> Machine<'a, 'm> {
             wave: &mut group.waves[wave],
             lds: &mut group.lds,
             memory: &self.view,
+            die: dies.get_mut((group.number % DIES as u64) as usize),
             tally: &mut self.tallies[group.launch],
             schedule: self.schedule,
             object,

@@ -1,6 +1,7 @@
 //! The machine: waves, memory, LDS, and what may happen in which order.
 
 mod banks;
+mod die;
 mod dispatch;
 mod execution;
 mod launch;
@@ -14,6 +15,7 @@ mod turnstile;
 mod wave;
 mod workgroup;
 
+pub(crate) use die::Scope;
 pub use dispatch::Dispatch;
 pub(crate) use execution::Step;
 pub use launch::{launch, launch_together};

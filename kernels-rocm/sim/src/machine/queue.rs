@@ -1,5 +1,6 @@
 //! What is in flight: operations between their issue and the wait that covers them.
 
+use super::die::Scope;
 use super::execution::Step;
 use super::transfer::{Action, Transfer};
 use crate::fault::FaultKind;
@@ -29,7 +30,11 @@ pub(crate) struct Pending {
 enum Deed {
     Nothing,
     Transfer(Box<Transfer>),
-    Scalars { address: u64 },
+    Scalars {
+        address: u64,
+    },
+    /// The die's newer bytes go to memory, behind what was issued before.
+    WriteBack,
 }
 
 /// Values up to which the hardware counts.
@@ -88,6 +93,22 @@ impl Step<'_> {
         self.push(1, Deed::Scalars { address }, eager, true, (0, 0), (first, count))
     }
 
+    /// Issues a writing back of the die's cache, if it is for others than the die.
+    pub(crate) fn issue_write_back(&mut self, is_for_others: bool) -> Result<(), FaultKind> {
+        let eager = self.schedule.timing == Timing::Eager;
+        if eager && is_for_others {
+            self.write_back();
+        }
+        let deed = if eager || !is_for_others { Deed::Nothing } else { Deed::WriteBack };
+        self.push(0, deed, eager, false, (0, 0), (0, 0))
+    }
+
+    fn write_back(&mut self) {
+        if let Some(die) = self.die.as_deref_mut() {
+            die.write_back(self.memory);
+        }
+    }
+
     /// Issues a reading of a clock into a pair that holds it already.
     pub(crate) fn issue_clock(&mut self, first: u8) -> Result<(), FaultKind> {
         self.wave.await_scalars(first, 2)?;
@@ -119,7 +140,11 @@ impl Step<'_> {
     fn load_scalars(&mut self, address: u64, first: u8, count: u8) -> Result<(), FaultKind> {
         for at in 0..count {
             let mut word = [0; 4];
-            self.memory.get(0, address + 4 * u64::from(at), &mut word)?;
+            let address = address + 4 * u64::from(at);
+            match self.die.as_deref_mut() {
+                Some(die) => die.read(self.memory, 0, address, &mut word, Scope::Wave)?,
+                None => self.memory.get(0, address, &mut word)?,
+            }
             self.wave.scalars[usize::from(first + at)] = u32::from_le_bytes(word);
         }
         Ok(())
@@ -142,6 +167,7 @@ impl Step<'_> {
                     }
                     transfer.land(self)?;
                 }
+                Deed::WriteBack if !pending.is_done => self.write_back(),
                 Deed::Scalars { address } if !pending.is_done => {
                     self.load_scalars(*address, first, count)?;
                 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::die::Scope;
 use super::execution::Step;
 use super::lds::Write;
 use super::memory::{PRIVATE_BASE, SHARED_BASE};
@@ -25,6 +26,8 @@ pub(crate) enum Space {
 #[derive(Clone)]
 pub(crate) struct Transfer {
     pub(crate) space: Space,
+    /// Who is to see it, where it is on memory.
+    pub(crate) scope: Scope,
     /// Lanes that take part.
     pub(crate) mask: u64,
     /// Lanes that load zeros instead.
@@ -175,7 +178,8 @@ impl Transfer {
     fn load(&self, step: &mut Step<'_>, first: u16, form: Form) -> Result<(), FaultKind> {
         let words = (self.bytes as usize).div_ceil(4);
         let mut lanes = [[0u32; LANES]; 8];
-        let is_plain = self.space == Space::Global && self.bytes.is_multiple_of(4);
+        let is_plain =
+            step.die.is_none() && self.space == Space::Global && self.bytes.is_multiple_of(4);
         let is_done = is_plain && self.load_from_one_region(step, &mut lanes[..words]);
         for lane in self.lanes().filter(|_| !is_done) {
             for piece in 0..self.pieces {
@@ -288,7 +292,15 @@ impl Transfer {
             }
             Space::Lds => step.lds.read(step.wave, lane as u32, address, to)?,
             Space::Scratch => to.copy_from_slice(step.scratch(lane, address, self.bytes)?),
-            Space::Global | Space::Flat => step.memory.get(lane as u32, address, to)?,
+            Space::Global | Space::Flat => match step.die.as_deref_mut() {
+                Some(die) if matches!(self.action, Action::Atomic { .. }) => {
+                    step.memory.check(lane as u32, address, self.bytes, true)?;
+                    die.leave(step.memory, address, self.bytes.into());
+                    step.memory.get(lane as u32, address, to)?;
+                }
+                Some(die) => die.read(step.memory, lane as u32, address, to, self.scope)?,
+                None => step.memory.get(lane as u32, address, to)?,
+            },
         }
         Ok(bytes)
     }
@@ -307,7 +319,13 @@ impl Transfer {
                 step.scratch(lane, address, self.bytes)?.copy_from_slice(bytes);
                 Ok(())
             }
-            Space::Global | Space::Flat => step.memory.put(lane as u32, address, bytes),
+            Space::Global | Space::Flat => match step.die.as_deref_mut() {
+                Some(die) if !matches!(self.action, Action::Atomic { .. }) => {
+                    die.write(step.memory, lane as u32, address, bytes, self.scope)
+                }
+                // Atomic operations have left the die when they read.
+                _ => step.memory.put(lane as u32, address, bytes),
+            },
         }
     }
 }

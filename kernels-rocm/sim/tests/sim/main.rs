@@ -1,6 +1,7 @@
 //! Compiled kernels, executed: sources in `tests/kernels`, objects beside them in `tests/objects`.
 
 mod arithmetic;
+mod coherence;
 mod deletions;
 mod faults;
 mod groups;

@@ -7,7 +7,7 @@ use tandem_gfxsim::{CodeObject, LoadError};
 
 use crate::support::{TARGETS, bytes};
 
-const SOURCES: [&str; 4] = ["arithmetic", "faulty", "groups", "matrices"];
+const SOURCES: [&str; 5] = ["arithmetic", "coherence", "faulty", "groups", "matrices"];
 /// The compiler that made the committed objects; another one's differ.
 const COMPILER: &str = "clang-22";
 const VERSION: &str = "22.1.8";
