@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 use tandem_engine::exec::{Engine, EngineOptions, Request, Runner};
-use tandem_engine::grammar::{Form, Grammars, Surroundings};
+use tandem_engine::grammar::{Form, Grammars, ReplyForm};
 use tandem_engine::text::Tokenizer;
 use tandem_hal::{Device, Rule};
 use tandem_reference::RefDevice;
@@ -52,7 +52,7 @@ fn a_mask_costs_at_most_a_twentieth_of_a_decode_step() {
         "required": ["name", "legs", "kind"],
         "additionalProperties": false,
     }));
-    let form = grammars.compile(&form, Surroundings::default()).unwrap();
+    let form = grammars.compile(ReplyForm { answer: Some(&form), ..ReplyForm::default() }).unwrap();
     let prompt = [vec![0], tokenizer.encode("Call me").unwrap()].concat();
     let request = Request {
         prompt,

@@ -7,7 +7,7 @@ use engine_support::{Answer, answers, options};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use tandem_engine::exec::{EngineOptions, FinishReason, Request};
-use tandem_engine::grammar::{Form, Grammar, Grammars, Surroundings};
+use tandem_engine::grammar::{Form, Grammar, Grammars, ReplyForm};
 use tandem_engine::sample::SamplingParameters;
 use tandem_engine::text::{ControlToken, Tokenizer};
 use tandem_hal::Rule;
@@ -20,7 +20,7 @@ static TOKENIZER: LazyLock<Tokenizer> =
 fn grammar(form: &Form) -> Grammar {
     static GRAMMARS: LazyLock<Grammars> =
         LazyLock::new(|| Grammars::new(&TOKENIZER, VOCABULARY as u32).unwrap());
-    GRAMMARS.compile(form, Surroundings::default()).unwrap()
+    GRAMMARS.compile(ReplyForm { answer: Some(form), ..ReplyForm::default() }).unwrap()
 }
 
 /// Logits without a pattern.

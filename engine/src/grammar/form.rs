@@ -1,6 +1,6 @@
 //! The forms that an answer can be held to.
 
-use llguidance::api::{GrammarWithLexer, TopLevelGrammar};
+use llguidance::api::GrammarWithLexer;
 use serde_json::{Value, json};
 
 /// A form of an answer.
@@ -17,13 +17,6 @@ pub enum Form {
     /// A text of a context-free grammar in llguidance's dialect of Lark.
     Lark(String),
 }
-
-/// An answer, or line ends and the marker of tool calls; behind that anything goes but other control
-/// tokens, as without a form.
-const OR_CALLS: &str = r"
-start: @answer | calls
-calls: /\n*</ MARKER (/(.|\n)+/ | MARKER)*
-";
 
 /// Blanks between the tokens of JSON: one, or a line end and an indentation. Without a bound, a model
 /// that is at a loss writes blanks until its tokens are used up.
@@ -46,17 +39,8 @@ pub(super) fn with_bounded_blanks(schema: Value) -> Value {
 }
 
 impl Form {
-    /// As the library reads it. With `calls`, the marker of tool calls, those may come instead.
-    pub(super) fn to_grammar(&self, calls: Option<u32>) -> TopLevelGrammar {
-        let answer = self.answer();
-        let Some(marker) = calls else { return TopLevelGrammar::from_grammar(answer) };
-        let or_calls = OR_CALLS.replace("MARKER", &format!("<[{marker}]>"));
-        let answer = GrammarWithLexer { name: Some("answer".to_owned()), ..answer };
-        let grammars = vec![GrammarWithLexer::from_lark(or_calls), answer];
-        TopLevelGrammar { grammars, max_tokens: None }
-    }
-
-    fn answer(&self) -> GrammarWithLexer {
+    /// As the library reads it.
+    pub(super) fn answer(&self) -> GrammarWithLexer {
         match self {
             Self::JsonObject => json_answer(json!({ "type": "object" })),
             Self::JsonSchema(schema) => json_answer(schema.clone()),

@@ -4,10 +4,12 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use llguidance::api::{GrammarWithLexer, TopLevelGrammar};
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory, panic_utils};
 
+use super::calls::Calls;
 use super::constraint::Constraint;
 use super::error::{GrammarError, one_line};
 use super::form::Form;
@@ -22,13 +24,15 @@ pub struct Grammars {
     words: usize,
 }
 
-/// What stands around an answer.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Surroundings {
+/// What a reply is held to, at least one of the two.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReplyForm<'a> {
+    /// Of the answer.
+    pub answer: Option<&'a Form>,
+    /// Calls that may come instead or, where the answer has no form, after any text.
+    pub calls: Option<&'a Calls>,
     /// Reasoning comes first.
     pub reasons: bool,
-    /// Tool calls may come instead.
-    pub may_call: bool,
 }
 
 /// What may come while the model reasons and a form waits for its answer.
@@ -91,20 +95,35 @@ impl Grammars {
     ///
     /// # Errors
     /// [`GrammarError::Form`] naming what of it is wrong or not supported.
-    pub fn compile(&self, form: &Form, around: Surroundings) -> Result<Grammar, GrammarError> {
+    pub fn compile(&self, form: ReplyForm<'_>) -> Result<Grammar, GrammarError> {
+        let grammar = self.grammar(form)?;
         // The library is careful, and is given what strangers wrote.
-        let made = panic_utils::catch_unwind(AssertUnwindSafe(|| {
-            self.factory.create_parser(form.to_grammar(around.may_call.then_some(self.calls)))
-        }));
+        let made =
+            panic_utils::catch_unwind(AssertUnwindSafe(|| self.factory.create_parser(grammar)));
         let matcher = Matcher::new(made);
         if let Some(problem) = matcher.get_error() {
             return Err(GrammarError::Form { problem: one_line(&problem) });
         }
         Ok(Grammar(Arc::new(Compiled {
             matcher: Mutex::new(matcher),
-            reasoning: around.reasons.then(|| Arc::clone(&self.reasoning)),
+            reasoning: form.reasons.then(|| Arc::clone(&self.reasoning)),
             words: self.words,
         })))
+    }
+}
+
+impl Grammars {
+    fn grammar(&self, form: ReplyForm<'_>) -> Result<TopLevelGrammar, GrammarError> {
+        let answer = form.answer.map(Form::answer);
+        let Some(calls) = form.calls else {
+            let nothing = || GrammarError::Form { problem: "nothing is asked for".to_owned() };
+            return answer.map(TopLevelGrammar::from_grammar).ok_or_else(nothing);
+        };
+        let name = |answer| GrammarWithLexer { name: Some("answer".to_owned()), ..answer };
+        let answer = answer.map(name);
+        let lark = calls.lark(self.calls, answer.as_ref().map(|_| "@answer"))?;
+        let grammars = [Some(GrammarWithLexer::from_lark(lark)), answer];
+        Ok(TopLevelGrammar { grammars: grammars.into_iter().flatten().collect(), max_tokens: None })
     }
 }
 

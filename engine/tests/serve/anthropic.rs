@@ -237,10 +237,6 @@ fn errors_have_the_protocol_s_shape() {
         ("mcp_servers", json!({ "mcp_servers": [] })),
         ("tools[0].type", json!({ "tools": [{ "type": "web_search_20250305", "name": "w" }] })),
         ("tools[0].strange", json!({ "tools": [{ "name": "w", "strange": 1 }] })),
-        (
-            "tool_choice.disable_parallel_tool_use",
-            json!({ "tool_choice": { "type": "auto", "disable_parallel_tool_use": true } }),
-        ),
         ("messages[0].role", json!({ "messages": [{ "role": "system", "content": "x" }] })),
         (
             "messages[0].content[0].type",

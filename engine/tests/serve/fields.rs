@@ -161,14 +161,9 @@ fn c080_other_fields_are_named() {
         ("stop_token_ids[1]", json!({ "stop_token_ids": [1, 2048] })),
         ("stop_token_ids[0]", json!({ "stop_token_ids": ["1"] })),
         ("store", json!({ "store": true })),
-        ("parallel_tool_calls", json!({ "parallel_tool_calls": false })),
         ("tool_choice", json!({ "tool_choice": "sometimes" })),
         ("tool_choice", json!({ "tool_choice": "required" })),
         ("tool_choice", json!({ "tool_choice": { "function": { "name": "f" } } })),
-        (
-            "tools[0].function.strict",
-            json!({ "tools": [{ "function": { "name": "f", "strict": true } }] }),
-        ),
         ("tools[0].function.name", json!({ "tools": [{ "function": {} }] })),
         ("tools[0].type", json!({ "tools": [{ "type": "custom" }] })),
         (

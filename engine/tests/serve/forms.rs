@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::demo::SERVER;
+use crate::joined::Joined;
 use crate::support::{chat, completion, merge, tokenizer};
 use tandem_engine::text::ControlToken;
 
@@ -137,4 +138,73 @@ fn a_form_that_cannot_be_held_is_named() {
         let (param, message) = refused(more);
         assert_eq!(param.as_deref(), Some(named), "{message}");
     }
+}
+
+/// A tool of which the arguments are short however the model goes on.
+fn weather() -> Value {
+    json!({ "name": "get_weather", "strict": true, "parameters": {
+        "type": "object",
+        "properties": {
+            "city": { "enum": ["Oslo", "Lima"] },
+            "days": { "type": "integer", "minimum": 1, "maximum": 9 },
+        },
+        "required": ["city", "days"],
+        "additionalProperties": false,
+    } })
+}
+
+#[track_caller]
+fn assert_weather(arguments: &Value) {
+    assert!(["Oslo", "Lima"].contains(&arguments["city"].as_str().unwrap()), "{arguments}");
+    assert!((1..=9).contains(&arguments["days"].as_u64().unwrap()), "{arguments}");
+}
+
+#[test]
+fn a_forced_call_follows_its_schema() {
+    let named = json!({ "type": "function", "function": { "name": "get_weather" } });
+    for (choice, stream) in [(json!("required"), false), (named, true)] {
+        let mut body = chat(json!({
+            "tools": [{ "type": "function", "function": weather() }], "tool_choice": choice,
+            "parallel_tool_calls": false, "temperature": 1, "seed": 11, "max_tokens": 200,
+        }));
+        merge(&mut body, json!({ "stream": stream }));
+        let reply = SERVER.chat(&body);
+        let (call, finish) = if stream {
+            let joined = reply.events().joined();
+            (joined.calls.clone(), joined.finish.clone())
+        } else {
+            let joined = Joined::of_chat(&reply.ok());
+            (joined.calls.clone(), joined.finish.clone())
+        };
+        let [(name, arguments)] = &call[..] else { panic!("{call:?}") };
+        assert_eq!((&**name, finish), ("get_weather", json!("tool_calls")));
+        assert_weather(&serde_json::from_str(arguments).unwrap());
+    }
+    let tool = weather();
+    let body = json!({
+        "model": "demo", "max_tokens": 200, "messages": [{ "role": "user", "content": "Hi" }],
+        "tools": [{ "name": "get_weather", "input_schema": tool["parameters"] }],
+        "tool_choice": { "type": "any", "disable_parallel_tool_use": true },
+    });
+    let message = SERVER.post("/v1/messages", &body).ok();
+    assert_eq!(message["stop_reason"], "tool_use", "{message}");
+    assert_eq!(message["content"].as_array().map(Vec::len), Some(1));
+    assert_weather(&message["content"][0]["input"]);
+}
+
+/// Schemas are insisted on where the request says so; elsewhere what can be followed is.
+#[test]
+fn a_tool_that_is_too_much_is_named_when_it_is_strict() {
+    let with = |strict: bool| {
+        let schema = json!({ "type": "object", "properties": {}, "minProperties": 1 });
+        let tool = json!({ "name": "f", "strict": strict, "parameters": schema });
+        chat(json!({
+            "tools": [{ "function": tool }], "tool_choice": "required",
+            "parallel_tool_calls": false, "max_tokens": 4,
+        }))
+    };
+    let (param, message) = SERVER.chat(&with(true)).refusal(400);
+    assert_eq!(param.as_deref(), Some("tools"));
+    assert!(message.contains("minProperties"), "{message}");
+    SERVER.chat(&with(false)).ok();
 }

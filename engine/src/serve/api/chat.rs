@@ -9,10 +9,11 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::body::read_object;
+use super::call_field::{CallField, CallRules};
 use super::chat_reply::{stream, whole_reply};
 use super::error::ApiError;
 use super::fields::Fields;
-use super::form::FormField;
+use super::form::{self, FormField};
 use super::messages::take_messages;
 use super::picture_field::{self, PictureField};
 use super::sampling::ReplyFields;
@@ -20,7 +21,6 @@ use super::thinking::take_thinking;
 use super::tools::take_tools;
 use super::{logprobs, unsupported};
 use crate::exec::PromptPicture;
-use crate::grammar::{Grammar, Surroundings};
 use crate::serve::admission::Permit;
 use crate::serve::answer::TextReader;
 use crate::serve::app::{App, Submission};
@@ -36,6 +36,7 @@ pub(super) struct ChatRequest {
     pub(super) conversation: Conversation,
     pub(super) pictures: Vec<PictureField>,
     pub(super) form: Option<FormField>,
+    pub(super) rules: CallRules,
     pub(super) reply: ReplyFields,
 }
 
@@ -84,7 +85,7 @@ pub(in crate::serve) async fn answer(
 pub(super) fn read(app: &App, mut fields: Fields) -> Result<ChatRequest, ApiError> {
     app.check_model(fields.text("model")?.as_deref())?;
     let (messages, pictures) = take_messages(&mut fields)?;
-    let (tools, tool_choice) = take_tools(&mut fields)?;
+    let (tools, tool_choice, rules) = take_tools(&mut fields)?;
     let (thinking, effort) = take_thinking(&mut fields)?;
     let (response_format, form) = FormField::take_chat(&mut fields)?;
     let mut reply = ReplyFields::take(&mut fields, app.vocabulary())?;
@@ -98,17 +99,7 @@ pub(super) fn read(app: &App, mut fields: Fields) -> Result<ChatRequest, ApiErro
         response_format,
         ..Conversation::new(messages)
     };
-    Ok(ChatRequest { conversation, pictures, form, reply })
-}
-
-/// The grammar of a reply that is read with these options.
-fn compile(app: &App, form: FormField, options: &ParseOptions) -> Result<Grammar, ApiError> {
-    let reasons = match options.start {
-        ReplyStart::Reasoning | ReplyStart::ReasoningContinuation => true,
-        ReplyStart::Content | ReplyStart::ContentContinuation => false,
-        ReplyStart::ToolCalls => return Err(form.not_with_calls()),
-    };
-    form.compile(app, Surroundings { reasons, may_call: options.tool_calls })
+    Ok(ChatRequest { conversation, pictures, form, rules, reply })
 }
 
 /// Takes the places of a request, decodes its pictures and tokenises its prompt.
@@ -120,14 +111,15 @@ pub(super) fn prepare(
     request: ChatRequest,
     caller: &Caller,
 ) -> Result<PreparedChat, ApiError> {
-    let ChatRequest { conversation, pictures, form, mut reply } = request;
+    let ChatRequest { conversation, pictures, form, rules, mut reply } = request;
     let mut permit = app.admit(reply.replies)?;
     let RenderedChat { prompt, options, open_limit } = render(app, &conversation, &reply)?;
+    let calls = CallField::new(&conversation, &rules, &options, form.is_some());
     drop(conversation);
-    if let Some(form) = form {
-        caller.check_waiting()?;
-        reply.form = Some(compile(app, form, &options)?);
-    }
+    caller.check_waiting()?;
+    let reasons =
+        matches!(options.start, ReplyStart::Reasoning | ReplyStart::ReasoningContinuation);
+    reply.form = form::compile(app, form.as_ref(), calls.as_ref(), reasons)?;
     let pictures = picture_field::prepare(app, pictures, caller)?;
     permit.keep(pictures.room);
     // Without pictures there is nothing for the id to stand for.

@@ -19,13 +19,12 @@ use super::chat_reply::finish_word;
 use super::chunks::{AnswerChunks, Spelling};
 use super::error::ApiError;
 use super::fields::Fields;
-use super::form::FormField;
+use super::form::{self, FormField};
 use super::logprobs::{self, CompletionLogprobs};
 use super::prompt_field::{PromptField, take_prompts};
 use super::sampling::{MAX_REPLIES, ReplyFields};
 use super::tokens::spelled;
 use super::unsupported;
-use crate::grammar::Surroundings;
 use crate::serve::admission::Permit;
 use crate::serve::answer::{Piece, TextReader};
 use crate::serve::answers::Answers;
@@ -122,9 +121,7 @@ fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedComplet
         }
     }
     let permit = app.admit(prompts.len() * reply.replies)?;
-    if let Some(form) = form {
-        reply.form = Some(form.compile(app, Surroundings::default())?);
-    }
+    reply.form = form::compile(app, form.as_ref(), None, false)?;
     let (mut submissions, mut echoes) = (Vec::new(), Vec::new());
     for (path, prompt) in prompts {
         caller.check_waiting()?;

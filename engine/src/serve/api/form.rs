@@ -6,9 +6,10 @@
 
 use serde_json::Value;
 
+use super::call_field::CallField;
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
-use crate::grammar::{Form, Grammar, Surroundings};
+use crate::grammar::{Form, Grammar, GrammarError, ReplyForm};
 use crate::serve::app::App;
 use crate::text::ResponseFormat;
 
@@ -65,21 +66,41 @@ impl FormField {
         }
         Ok((format, held))
     }
+}
 
-    /// Compiles the form. Takes a while: not for the tasks of the runtime.
-    ///
-    /// # Errors
-    /// 400 with what of the form is wrong or not supported.
-    pub(super) fn compile(self, app: &App, around: Surroundings) -> Result<Grammar, ApiError> {
-        let refuse = |problem: String| ApiError::invalid(&self.path, problem);
-        let grammars = app.grammars().map_err(|error| refuse(error.to_string()))?;
-        grammars.compile(&self.form, around).map_err(|error| refuse(error.to_string()))
+/// Compiles what a reply is held to. Takes a while: not for the tasks of the runtime.
+///
+/// # Errors
+/// 400 with what of it is wrong or not supported; `None` when it is held to nothing.
+pub(super) fn compile(
+    app: &App,
+    held: Option<&FormField>,
+    calls: Option<&CallField>,
+    reasons: bool,
+) -> Result<Option<Grammar>, ApiError> {
+    if held.is_none() && calls.is_none() {
+        return Ok(None);
     }
-
-    /// The error of a form where the prompt has begun tool calls.
-    pub(super) fn not_with_calls(&self) -> ApiError {
-        ApiError::invalid(&self.path, "not together with a tool_choice that asks for a call")
+    if let (Some(held), Some(calls)) = (held, calls)
+        && calls.calls.begun
+    {
+        let problem = "not together with a tool_choice that asks for a call";
+        return Err(ApiError::invalid(&held.path, problem));
     }
+    let refuse = |error: GrammarError| {
+        let path = held.map_or("tools", |held| &held.path);
+        ApiError::invalid(path, error.to_string())
+    };
+    let grammars = app.grammars().map_err(refuse)?;
+    let form = |calls| ReplyForm { answer: held.map(|held| &held.form), calls, reasons };
+    let asked = grammars.compile(form(calls.map(|calls| &calls.calls)));
+    // What nobody insisted on may be more than can be followed.
+    let least = calls.and_then(|calls| calls.least.as_ref());
+    let made = match (asked, least) {
+        (Err(_), Some(least)) => grammars.compile(form(Some(least))),
+        (made, _) => made,
+    };
+    made.map(Some).map_err(refuse)
 }
 
 fn response_format(fields: &mut Fields) -> Result<ResponseFormat, ApiError> {

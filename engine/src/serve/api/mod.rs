@@ -5,6 +5,7 @@
 
 pub(super) mod anthropic;
 mod body;
+mod call_field;
 pub(super) mod chat;
 mod chat_reply;
 mod chunks;

@@ -2,25 +2,24 @@
 
 use serde_json::{Value, json};
 
+use super::call_field::CallRules;
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
 use crate::text::{Tool, ToolChoice};
 
 /// Takes `tools`, `tool_choice` and `parallel_tool_calls`.
-pub(super) fn take_tools(fields: &mut Fields) -> Result<(Vec<Tool>, ToolChoice), ApiError> {
+pub(super) fn take_tools(
+    fields: &mut Fields,
+) -> Result<(Vec<Tool>, ToolChoice, CallRules), ApiError> {
+    let mut rules = CallRules::default();
     let tools = fields
         .list("tools")?
         .unwrap_or_default()
         .into_iter()
         .enumerate()
-        .map(|(index, value)| tool(&format!("tools[{index}]"), value))
+        .map(|(index, value)| tool(&format!("tools[{index}]"), value, &mut rules))
         .collect::<Result<Vec<_>, _>>()?;
-    if fields.boolean("parallel_tool_calls")? == Some(false) {
-        return Err(ApiError::unsupported(
-            "parallel_tool_calls",
-            "the model cannot be held to one call; leave it out and take the first",
-        ));
-    }
+    rules.one_call = fields.boolean("parallel_tool_calls")? == Some(false);
     let choice = match fields.take("tool_choice") {
         None => ToolChoice::Auto,
         Some(value) => tool_choice(value)?,
@@ -28,10 +27,10 @@ pub(super) fn take_tools(fields: &mut Fields) -> Result<(Vec<Tool>, ToolChoice),
     if choice == ToolChoice::Required && tools.is_empty() {
         return Err(ApiError::invalid("tool_choice", "\"required\" needs at least one tool"));
     }
-    Ok((tools, choice))
+    Ok((tools, choice, rules))
 }
 
-fn tool(path: &str, value: Value) -> Result<Tool, ApiError> {
+fn tool(path: &str, value: Value, rules: &mut CallRules) -> Result<Tool, ApiError> {
     let mut fields = Fields::of(path, value)?;
     function_type(&mut fields)?;
     let mut function = fields.object("function")?.ok_or_else(|| fields.missing("function"))?;
@@ -48,10 +47,7 @@ fn tool(path: &str, value: Value) -> Result<Tool, ApiError> {
         Some(other) => return Err(wrong_type(&parameters_path, "an object", &other)),
     };
     if function.boolean("strict")? == Some(true) {
-        return Err(ApiError::unsupported(
-            &function.path("strict"),
-            "arguments are not held to the schema; send false or leave it out",
-        ));
+        rules.strict.push(name.clone());
     }
     function.finish()?;
     Ok(Tool { name, description, parameters })

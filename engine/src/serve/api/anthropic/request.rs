@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::blocks::take_messages;
 use crate::sample::SamplingParameters;
+use crate::serve::api::call_field::CallRules;
 use crate::serve::api::chat::ChatRequest;
 use crate::serve::api::error::ApiError;
 use crate::serve::api::fields::{Fields, wrong_type};
@@ -15,8 +16,9 @@ use crate::text::{Conversation, Effort, Tool, ToolChoice};
 pub(super) fn read(app: &App, mut fields: Fields, counts: bool) -> Result<ChatRequest, ApiError> {
     app.check_model(Some(&fields.required_text("model")?))?;
     let (messages, pictures) = take_messages(&mut fields)?;
-    let tools = tools(&mut fields)?;
-    let tool_choice = tool_choice(&mut fields, &tools)?;
+    let mut rules = CallRules::default();
+    let tools = tools(&mut fields, &mut rules)?;
+    let tool_choice = tool_choice(&mut fields, &tools, &mut rules)?;
     let thinking = thinking(&mut fields)?;
     let reply = if counts { ReplyFields::default() } else { reply(&mut fields)? };
     if let Some(mut metadata) = fields.object("metadata")? {
@@ -41,10 +43,10 @@ pub(super) fn read(app: &App, mut fields: Fields, counts: bool) -> Result<ChatRe
         effort: Effort::HIGH,
         ..Conversation::new(messages)
     };
-    Ok(ChatRequest { conversation, pictures, form: None, reply })
+    Ok(ChatRequest { conversation, pictures, form: None, rules, reply })
 }
 
-fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
+fn tools(fields: &mut Fields, rules: &mut CallRules) -> Result<Vec<Tool>, ApiError> {
     let list = fields.list("tools")?.unwrap_or_default();
     let tool = |(index, value)| {
         let mut tool = Fields::of(&format!("tools[{index}]"), value)?;
@@ -61,6 +63,9 @@ fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
             Some(other) => return Err(wrong_type(&path, "an object", &other)),
             None => json!({}),
         };
+        if tool.boolean("strict")? == Some(true) {
+            rules.strict.push(name.clone());
+        }
         tool.finish()?;
         if name.is_empty() {
             return Err(ApiError::invalid(&format!("tools[{index}].name"), "is empty; name it"));
@@ -70,7 +75,11 @@ fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
     list.into_iter().enumerate().map(tool).collect()
 }
 
-fn tool_choice(fields: &mut Fields, tools: &[Tool]) -> Result<ToolChoice, ApiError> {
+fn tool_choice(
+    fields: &mut Fields,
+    tools: &[Tool],
+    rules: &mut CallRules,
+) -> Result<ToolChoice, ApiError> {
     let Some(mut choice) = fields.object("tool_choice")? else { return Ok(ToolChoice::Auto) };
     let kind = choice.required_text("type")?;
     let asked = match kind.as_str() {
@@ -86,12 +95,7 @@ fn tool_choice(fields: &mut Fields, tools: &[Tool]) -> Result<ToolChoice, ApiErr
             return Err(ApiError::invalid("tool_choice.type", problem));
         }
     };
-    if choice.boolean("disable_parallel_tool_use")? == Some(true) {
-        return Err(ApiError::unsupported(
-            "tool_choice.disable_parallel_tool_use",
-            "the model cannot be held to one call; leave it out and take the first",
-        ));
-    }
+    rules.one_call = choice.boolean("disable_parallel_tool_use")? == Some(true);
     choice.finish()?;
     Ok(asked)
 }
