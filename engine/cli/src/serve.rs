@@ -1,4 +1,4 @@
-//! `tandem serve`: OpenAI's chat and completions over HTTP.
+//! `tandem serve`: OpenAI's and Anthropic's protocols over HTTP.
 
 use std::fs::read_to_string;
 use std::net::TcpListener;

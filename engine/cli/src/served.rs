@@ -35,6 +35,7 @@ impl Served {
         let work = Work { sequences, pictures, alike: true, ..Work::ALONE };
         let Ready { source, tokenizer, engine } = Ready::load(common, limits, work)?;
         let config = source.config;
+        let numerics = engine.model().first().network().model().fingerprint().to_string();
         let engine = EngineHandle::spawn(Sequences::new(engine, vec![config.eos_token_id]))?;
         let limits = picture_limits(&config).ok();
         let pictures = config.image_token_id.zip(limits);
@@ -42,6 +43,7 @@ impl Served {
             pictures.map(|(image_token_id, limits)| ServedPictures { image_token_id, limits });
         let model = ServedModel { tokenizer: Arc::new(tokenizer), pictures };
         let name = name.map_or(source.name, str::to_owned);
-        Ok(Self { engine, model, options: ServerOptions::new(name) })
+        let options = ServerOptions { numerics, ..ServerOptions::new(name) };
+        Ok(Self { engine, model, options })
     }
 }

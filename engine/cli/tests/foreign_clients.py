@@ -111,7 +111,7 @@ def anthropic_session():
         text = "".join(stream.text_stream)
         final = stream.get_final_message()
     assert text == "".join(block.text for block in whole.content)
-    assert final.content == whole.content and final.stop_reason == whole.stop_reason
+    assert final.stop_reason == whole.stop_reason and final.content[0].text == text, final
     assert final.usage.output_tokens == whole.usage.output_tokens
     count = client.messages.count_tokens(model="demo", messages=HELLO).input_tokens
     assert count == whole.usage.input_tokens + whole.usage.cache_read_input_tokens

@@ -5,7 +5,7 @@ mod tandem;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -32,16 +32,10 @@ fn ask_with(header: &str, address: &str, request: &str, body: &str) -> (u16, Str
 
 #[test]
 fn a_server_answers_until_it_is_asked_to_stop() {
-    let mut server = Command::new(env!("CARGO_BIN_EXE_tandem"))
-        .args(["serve", "--port", "0", "--served-model-name", "whale"])
-        .args(["--tool-call-parser", "deepseek_v41", "--enable-auto-tool-choice"])
-        .env("TANDEM_API_KEY", "hush")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("serving whale on http://").unwrap().to_owned();
+    let (mut server, address) = start(
+        &["--tool-call-parser", "deepseek_v41", "--enable-auto-tool-choice"],
+        &[("TANDEM_API_KEY", "hush")],
+    );
     assert_eq!(ask_with("", &address, "GET /ready", "").0, 200);
     let (status, refusal) = ask_with("", &address, "GET /v1/models", "");
     assert_eq!((status, refusal.contains("x-api-key")), (401, true), "{refusal}");
@@ -69,8 +63,100 @@ fn a_server_answers_until_it_is_asked_to_stop() {
     let chat = tandem_with_input(&["chat", "--temp", "0", "-n", "8"], shown.as_bytes());
     let said = reply["choices"][0]["message"]["content"].as_str().unwrap();
     assert_eq!(chat.output, format!("{said}\n"), "{}", chat.errors);
+    terminate(&server);
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
+/// A server of the demo, and its address.
+fn start(more: &[&str], variables: &[(&str, &str)]) -> (Child, String) {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_tandem"))
+        .args(["serve", "--port", "0", "--served-model-name", "whale"])
+        .args(more)
+        .envs(variables.iter().copied())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (server, line.trim().strip_prefix("serving whale on http://").unwrap().to_owned())
+}
+
+/// Streams that have begun, each of so many tokens: none ends before.
+fn begin(address: &str, streams: usize, tokens: u64) -> Vec<BufReader<TcpStream>> {
+    // The token that ends a document never comes.
+    let body = json!({
+        "prompt": "Call me", "max_tokens": tokens, "stream": true, "logit_bias": { "1": -100 },
+    });
+    let body = body.to_string();
+    let length = body.len();
+    let open = |_| {
+        let mut connection = TcpStream::connect(address).unwrap();
+        let head = "POST /v1/completions HTTP/1.1\r\nHost: whale\r\nConnection: close\r\n";
+        let kind = "Content-Type: application/json\r\n";
+        write!(connection, "{head}{kind}Content-Length: {length}\r\n\r\n{body}").unwrap();
+        BufReader::new(connection)
+    };
+    let mut open: Vec<_> = (0..streams).map(open).collect();
+    for stream in &mut open {
+        let mut line = String::new();
+        while !line.starts_with("data: ") {
+            line.clear();
+            assert!(stream.read_line(&mut line).unwrap() > 0, "the stream begins");
+        }
+    }
+    open
+}
+
+fn terminate(server: &Child) {
     let kill = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
     assert!(kill.success());
+}
+
+/// Whether a server answers a request with anything but a 503.
+fn takes_work(address: &str) -> bool {
+    let Ok(mut connection) = TcpStream::connect(address) else { return false };
+    let body = r#"{"prompt": "x", "max_tokens": 1}"#;
+    let head = "POST /v1/completions HTTP/1.1\r\nHost: whale\r\nConnection: close\r\n";
+    let kind = "Content-Type: application/json\r\nContent-Length: ";
+    let mut reply = String::new();
+    let sent = write!(connection, "{head}{kind}{}\r\n\r\n{body}", body.len());
+    let read = sent.and_then(|()| connection.read_to_string(&mut reply));
+    read.is_ok() && !reply.is_empty() && !reply.starts_with("HTTP/1.1 503")
+}
+
+fn rest(mut stream: BufReader<TcpStream>) -> String {
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    rest
+}
+
+#[test]
+fn under_load_replies_end_before_the_server_does() {
+    let (mut server, address) = start(&["--drain-timeout", "300"], &[]);
+    let streams = begin(&address, 8, 60);
+    terminate(&server);
+    // New work is refused, by a server that says so or by one that listens no more.
+    let start = std::time::Instant::now();
+    while takes_work(&address) {
+        assert!(start.elapsed().as_secs() < 60, "it goes on taking work");
+    }
+    for stream in streams {
+        let rest = rest(stream);
+        assert!(rest.contains("data: [DONE]"), "{rest}");
+        assert!(rest.contains("\"finish_reason\":\"length\""), "{rest}");
+    }
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_outlasts_the_drain_is_told_so() {
+    let (mut server, address) = start(&["--drain-timeout", "1"], &[]);
+    let streams = begin(&address, 3, 100_000);
+    terminate(&server);
+    for stream in streams {
+        let rest = rest(stream);
+        assert!(rest.contains("\"code\":\"shutting_down\"") && !rest.contains("[DONE]"), "{rest}");
+    }
     assert_eq!(server.wait().unwrap().code(), Some(0));
 }
 

@@ -166,6 +166,7 @@ impl<F: Forward> Engine<F> {
         }
         let started = (self.clock)();
         let (decoding, prompt_rows) = schedule.rows();
+        self.work.prompt_rows += prompt_rows;
         match self.compute(schedule) {
             Ok(sampled) => self.settle(schedule, sampled),
             Err(error) => {
@@ -199,6 +200,16 @@ impl<F: Forward> Engine<F> {
     pub fn free_pages(&self) -> PoolPages {
         let free = self.pools.free();
         PoolPages { compressed: free.compressed + self.cache.idle_pages(), ..free }
+    }
+
+    /// Compressed pages that the prefix cache alone holds.
+    pub fn cached_pages(&self) -> u64 {
+        self.cache.idle_pages()
+    }
+
+    /// Pages of each pool, and of these how many nobody owns.
+    pub fn pool_pages(&self) -> (PoolPages, PoolPages) {
+        (self.options.pool_pages(&self.geometry), self.pools.free())
     }
 
     /// What the prefix cache did.
@@ -310,6 +321,7 @@ impl<F: Forward> Engine<F> {
                 youngest.share(&mut self.cache, true);
             }
             youngest.release_pictures(u64::MAX, &mut self.pictures);
+            self.work.replayed_tokens += youngest.pages.tokens();
             youngest.set_back(&self.pools, &self.geometry);
             self.waiting.push_front(youngest);
             self.work.restarts += 1;
@@ -360,6 +372,7 @@ impl<F: Forward> Engine<F> {
                 // The last token taken is not computed yet; those before it were drafts.
                 kept += taken.saturating_sub(1);
                 self.work.add_drafts(before, sequence.usage());
+                self.work.nan_rows += u64::from(finish == Some(FinishReason::NotANumber));
                 (is_number, is_over) = (finish != Some(FinishReason::NotANumber), finish.is_some());
                 if let Some(reason) = finish {
                     self.events.push(sequence.finished(reason));

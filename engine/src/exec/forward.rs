@@ -17,6 +17,11 @@ pub trait Forward {
     /// When the device fails; no token of the step counts then.
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>>;
 
+    /// Steps and drafts that ran as captured.
+    fn replays(&self) -> u64 {
+        0
+    }
+
     /// Computes the rows of a picture's span and keeps them from `first_row` on among the picture
     /// rows, of which [`super::EngineOptions::picture_rows`] were reserved.
     ///

@@ -52,4 +52,4 @@ pub(crate) use staging::Staging;
 pub use step_buffer::StepBuffer;
 pub use step_lists::{StepLists, UpperLists};
 pub use step_shape::StepShape;
-pub use work::Work;
+pub use work::{COUNTED_DRAFTS, Work};

@@ -20,6 +20,11 @@ impl<F: Forward + Send> Ranks<F> {
         Self(ranks)
     }
 
+    /// The first rank.
+    pub fn first(&self) -> &F {
+        &self.0[0]
+    }
+
     /// What every rank answers; when one fails, the error that is not about another rank.
     fn all<T: PartialEq + Send>(&mut self, run: impl Fn(&mut F) -> Result<T> + Sync) -> Result<T> {
         if let [alone] = self.0.as_mut_slice() {
@@ -59,6 +64,11 @@ impl<F: Forward + Send> Forward for Ranks<F> {
 
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
         self.all(|rank| rank.step(lists, samples))
+    }
+
+    /// Those of one rank: all run alike.
+    fn replays(&self) -> u64 {
+        self.0[0].replays()
     }
 
     /// Every rank has the whole tower: it is small beside the model, and its rows go into every

@@ -136,6 +136,10 @@ impl<N: Network> Forward for Runner<N> {
         self.sampler.sample(&logits, samples, (&staged, self.drafts.laws()), on)
     }
 
+    fn replays(&self) -> u64 {
+        self.replays
+    }
+
     fn picture(&mut self, input: &PictureInput, first_row: u64) -> Result<()> {
         self.network.picture(input, first_row, self.stream.as_ref())
     }

@@ -29,6 +29,11 @@ pub struct Permit {
 }
 
 impl Permit {
+    /// When the request was let in: behind the reading of its body, before its prompt was tokenised.
+    pub(super) fn since(&self) -> Instant {
+        self.since
+    }
+
     /// Holds on to the memory of the request's pictures as well.
     pub(super) fn keep(&mut self, room: Vec<OwnedSemaphorePermit>) {
         self.room.extend(room);

@@ -9,9 +9,11 @@ use std::task::{Context, Poll, ready};
 
 use super::generation::Generation;
 use super::job::{End, Failure, GeneratedToken, Update};
+use super::metrics::{Tally, TokenKind};
 use super::usage::Usage;
 use crate::text::{
-    Event, FinishReason, GenerationEnd, ParseOptions, PlainStream, ReplyStream, Tokenizer,
+    Event, FinishReason, GenerationEnd, ParseOptions, PlainStream, ReplyStart, ReplyStream,
+    Tokenizer,
 };
 
 /// How the ids of the reply are read.
@@ -30,6 +32,18 @@ impl TextReader {
 
     pub(super) fn plain(stop: &[String]) -> Self {
         Self::Plain(PlainStream::new(stop))
+    }
+
+    /// What its first tokens are part of.
+    pub(super) fn begins(&self) -> TokenKind {
+        match self {
+            Self::Chat(stream) => match stream.start() {
+                ReplyStart::Reasoning | ReplyStart::ReasoningContinuation => TokenKind::Reasoning,
+                ReplyStart::Content | ReplyStart::ContentContinuation => TokenKind::Content,
+                ReplyStart::ToolCalls => TokenKind::Tool,
+            },
+            Self::Plain(_) => TokenKind::Content,
+        }
     }
 
     fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Vec<Event> {
@@ -96,6 +110,7 @@ pub(super) struct Answer {
     is_over: bool,
     reasoning: String,
     usage: Usage,
+    tally: Tally,
 }
 
 impl Answer {
@@ -104,6 +119,7 @@ impl Answer {
         reader: TextReader,
         tokenizer: Arc<Tokenizer>,
         prompt_tokens: u64,
+        tally: Tally,
     ) -> Self {
         Self {
             generation,
@@ -114,7 +130,13 @@ impl Answer {
             is_over: false,
             reasoning: String::new(),
             usage: Usage { prompt_tokens, ..Usage::default() },
+            tally,
         }
+    }
+
+    /// The request was refused after all.
+    pub(super) fn forget(&mut self) {
+        self.tally.forget();
     }
 
     /// Returns when the engine has taken the request.
@@ -153,6 +175,7 @@ impl Answer {
                 Update::Ended(End::Limit) => self.end = Some(GenerationEnd::Limit),
                 Update::Failed(failure) => {
                     self.is_over = true;
+                    self.tally.failed();
                     return Poll::Ready(Some(Err(failure)));
                 }
             }
@@ -167,6 +190,7 @@ impl Answer {
     fn read(&mut self, token: GeneratedToken) -> Piece {
         self.usage.completion_tokens += 1;
         let events = self.reader.push(&self.tokenizer, token.id);
+        self.tally.token(&events);
         let mut piece = Piece { events, ..Piece::default() };
         piece.token = Some(token);
         self.note_reasoning(&piece.events);
@@ -179,12 +203,16 @@ impl Answer {
     }
 
     fn finish(&mut self, end: GenerationEnd, piece: &mut Piece) {
-        let has_finish = |events: &[Event]| events.iter().any(|e| matches!(e, Event::Finish(_)));
         let events = self.reader.finish(end);
         self.note_reasoning(&events);
         piece.events.extend(events);
         piece.stop = self.reader.stop_string().map(str::to_owned);
-        debug_assert!(has_finish(&piece.events), "a finished reader says why");
+        let reason = piece.events.iter().find_map(|event| match event {
+            Event::Finish(reason) => Some(*reason),
+            _ => None,
+        });
+        debug_assert!(reason.is_some(), "a finished reader says why");
+        self.tally.finished(reason.unwrap_or(FinishReason::Stop));
         self.usage.reasoning_tokens = self.reasoning_tokens();
         self.is_over = true;
     }

@@ -3,6 +3,7 @@
 use std::task::{Context, Poll};
 
 use super::answer::{Answer, Piece};
+use super::api::error::ApiError;
 use super::job::Failure;
 use super::usage::Usage;
 
@@ -29,10 +30,13 @@ impl Answers {
     /// Returns when the engine has taken all of them.
     ///
     /// # Errors
-    /// Why it did not.
+    /// Why it did not; none of them is counted then.
     pub(super) async fn accepted(&mut self) -> Result<(), Failure> {
-        for answer in &mut self.answers {
-            answer.accepted().await?;
+        for place in 0..self.answers.len() {
+            if let Err(failure) = self.answers[place].accepted().await {
+                self.answers.iter_mut().for_each(Answer::forget);
+                return Err(failure);
+            }
         }
         Ok(())
     }
@@ -57,9 +61,10 @@ impl Answers {
         if is_over { Poll::Ready(None) } else { Poll::Pending }
     }
 
-    /// As [`Answers::poll_piece`], waiting.
-    pub(super) async fn piece(&mut self) -> Option<Result<(usize, Piece), Failure>> {
-        std::future::poll_fn(|context| self.poll_piece(context)).await
+    /// As [`Answers::poll_piece`], waiting; a failure is the error to answer with.
+    pub(super) async fn piece(&mut self) -> Option<Result<(usize, Piece), ApiError>> {
+        let piece = std::future::poll_fn(|context| self.poll_piece(context)).await;
+        piece.map(|piece| piece.map_err(|failure| ApiError::from(failure).unheard()))
     }
 
     /// Counts of all; a prompt counts once however many replies it gets.

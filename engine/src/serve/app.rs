@@ -16,6 +16,7 @@ use super::body_room::BodyRoom;
 use super::job::{Failure, Job};
 use super::large_bodies::LargeBodies;
 use super::mailbox::EngineHandle;
+use super::metrics::Tally;
 use super::options::ServerOptions;
 use super::pictures::PictureRoom;
 use crate::exec::{ClientId, PromptPicture};
@@ -61,6 +62,15 @@ pub(super) struct App {
     grammars: OnceLock<Result<Grammars, GrammarError>>,
 }
 
+/// Where a request came from, and to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// Whoever sent it.
+    pub(super) peer: SocketAddr,
+    /// The path.
+    pub(super) endpoint: &'static str,
+}
+
 /// A job that fits the context.
 #[derive(Debug)]
 pub(super) struct Submission {
@@ -86,6 +96,7 @@ impl App {
         let running = engine.limits().max_sequences;
         let admission = Admission::new(running.saturating_add(options.max_queued_requests));
         let created = super::stamp::now_seconds();
+        engine.meters().name_build(&options.served_model_name, &options.numerics);
         Self {
             admission,
             bodies: BodyRoom::new(&options.body),
@@ -202,19 +213,20 @@ impl App {
         Ok(Submission { job, reported_limit })
     }
 
-    /// Sends `replies` jobs for each prompt, on account of whoever is at `peer`, and waits until the engine has taken them all.
+    /// Sends `replies` jobs for each prompt, on account of whoever sent them, and waits until the
+    /// engine has taken them all.
     ///
     /// # Errors
     /// Why it did not; those that it took are cancelled.
     pub(super) async fn start(
         &self,
-        peer: SocketAddr,
+        Origin { peer, endpoint }: Origin,
         submissions: Vec<Submission>,
         replies: usize,
         reader: impl Fn() -> TextReader,
         permit: Permit,
     ) -> Result<Answers, ApiError> {
-        let permit = Arc::new(permit);
+        let (admitted, permit) = (permit.since(), Arc::new(permit));
         let mut answers = Vec::new();
         for Submission { job, .. } in submissions {
             for reply in 0..replies as u64 {
@@ -224,7 +236,9 @@ impl App {
                 let prompt_tokens = job.prompt.len() as u64;
                 let generation = self.engine.submit(job, Arc::clone(&permit));
                 let tokenizer = Arc::clone(&self.model.tokenizer);
-                answers.push(Answer::new(generation, reader(), tokenizer, prompt_tokens));
+                let (meters, reader) = (Arc::clone(self.engine.meters()), reader());
+                let tally = Tally::new(meters, endpoint, admitted, reader.begins());
+                answers.push(Answer::new(generation, reader, tokenizer, prompt_tokens, tally));
             }
         }
         let mut answers = Answers::new(answers, replies);

@@ -108,8 +108,8 @@ impl Batch {
     /// done. A request that is refused has a line that says why, and holds nobody up.
     ///
     /// # Errors
-    /// What `answered` returns, which ends the batch; [`Error::Io`] when the system gives no threads, [`Error::Internal`] when
-    /// the engine's thread ended.
+    /// What `answered` returns, which ends the batch; [`Error::Io`] when the system gives no threads; when the engine cannot
+    /// go on, what was wrong with it, [`Error::Internal`] when its thread panicked.
     pub fn run(
         self,
         requests: Vec<BatchRequest>,
@@ -131,8 +131,10 @@ impl Batch {
                 }
                 let Some(line) = under_way.join_next().await else { return Ok(()) };
                 let invariant = || "the engine's thread ends after the batch".to_owned();
+                let fault = || self.app.engine.take_fault();
+                let fault = || fault().unwrap_or(Error::Internal { invariant: invariant() });
                 let line = line.expect("handlers do not panic");
-                answered(&line.ok_or_else(|| Error::Internal { invariant: invariant() })?)?;
+                answered(&line.ok_or_else(fault)?)?;
             }
         });
         runtime.shutdown_background();

@@ -1,6 +1,8 @@
 //! What generates: the narrow view that the server has of the engine.
 
 use super::job::{Failure, Job, Update};
+use crate::exec::Work;
+use crate::kv::PrefixCounts;
 
 /// Names a job for as long as it lives; never used twice.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -31,6 +33,39 @@ pub struct Load {
     pub free_pages: u64,
 }
 
+/// What the engine did since its start, and how full its caches are.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// Steps and what they did.
+    pub work: Work,
+    /// What the prefix cache did.
+    pub prefix: PrefixCounts,
+    /// Steps and drafts that ran as captured.
+    pub replays: u64,
+    /// Drafts of a step at most.
+    pub draft_tokens: u64,
+    /// Pages of compressed entries, of windows and of open groups.
+    pub pages: [PageCounts; 3],
+}
+
+/// Pages of one pool.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PageCounts {
+    /// All.
+    pub total: u64,
+    /// Nobody owns these.
+    pub free: u64,
+    /// The prefix cache alone holds these; they go when they are wanted.
+    pub cached: u64,
+}
+
+impl PageCounts {
+    /// Pages that sequences, or points to resume from, hold.
+    pub fn used(&self) -> u64 {
+        self.total.saturating_sub(self.free + self.cached)
+    }
+}
+
 /// Runs jobs, batched together. One thread owns it and calls it.
 pub trait Generator {
     /// The bounds; they never change.
@@ -54,6 +89,9 @@ pub trait Generator {
 
     /// What it is busy with.
     fn load(&self) -> Load;
+
+    /// What it did and holds; asked after each step, so it allocates nothing.
+    fn counts(&self) -> Counts;
 
     /// Whether its accounts of the memory it shares out hold; asked when it has been idle a while.
     ///

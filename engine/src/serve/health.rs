@@ -14,7 +14,7 @@ use super::job::Failure;
 /// only a restart helps.
 pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
     if !app.engine.is_alive() {
-        return Err(Failure::EngineStopped.into());
+        return Err(ApiError::from(Failure::EngineStopped).unheard());
     }
     let load = app.engine.load();
     Ok(Json(json!({
@@ -26,8 +26,9 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, A
     })))
 }
 
-/// 200 while new work is taken, 503 otherwise: then requests belong elsewhere.
+/// 200 while new work is taken, 503 otherwise: then requests belong elsewhere. A server answers at all
+/// when its weights are loaded and its steps captured, so it is ready from its first answer on.
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
-    app.check_open()?;
+    app.check_open().map_err(ApiError::unheard)?;
     Ok(Json(json!({ "status": "ready" })))
 }

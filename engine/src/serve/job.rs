@@ -75,10 +75,23 @@ pub enum Failure {
     /// This job went wrong, others go on.
     #[error("{0}")]
     Faulted(String),
+    /// The device failed: the engine cannot go on.
+    #[error("{0}; the server must be restarted")]
+    DeviceLost(String),
     /// The server shuts down and its time to drain is over.
     #[error("the server is shutting down; send the request again later")]
     ShutDown,
     /// The engine's thread has ended.
     #[error("the engine has stopped; the server must be restarted")]
     EngineStopped,
+}
+
+impl Failure {
+    /// Of every job under way when the engine cannot go on.
+    pub(super) fn from_engine(error: &crate::Error) -> Self {
+        match error {
+            crate::Error::Device(error) => Self::DeviceLost(error.to_string()),
+            error => Self::Faulted(error.to_string()),
+        }
+    }
 }

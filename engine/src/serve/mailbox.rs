@@ -8,23 +8,25 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use tokio::sync::{mpsc, watch};
 
 use super::admission::Permit;
 use super::generation::Generation;
-use super::generator::{Generator, GeneratorLimits, JobId, Load};
+use super::generator::{Counts, Generator, GeneratorLimits, JobId, Load};
 use super::job::{Failure, Job, Update};
+use super::metrics::{EnginePage, JobClock, Meters};
+use crate::Error;
 
 /// How long the engine is idle before its accounts are checked.
 const REST: Duration = Duration::from_secs(1);
 
 /// What the engine's thread is asked to do.
 pub(super) enum Command {
-    /// Run a job and send its updates here.
-    Submit(JobId, Box<Job>, mpsc::UnboundedSender<Update>),
+    /// Run a job of a request that was let in then, and send its updates here.
+    Submit(JobId, Box<Job>, Instant, mpsc::UnboundedSender<Update>),
     /// Forget a job.
     Cancel(JobId),
     /// Fail every job.
@@ -38,7 +40,10 @@ pub struct EngineHandle {
     inbox: Sender<Command>,
     next_id: Arc<AtomicU64>,
     limits: GeneratorLimits,
-    load: Arc<Mutex<Load>>,
+    page: EnginePage,
+    meters: Arc<Meters>,
+    /// Why the thread ended, when it knew.
+    fault: Arc<Mutex<Option<Error>>>,
     /// Closed when the thread has ended.
     alive: watch::Receiver<()>,
 }
@@ -52,8 +57,17 @@ impl EngineHandle {
         let (inbox, commands) = unbounded();
         let (alive_sender, alive) = watch::channel(());
         let limits = generator.limits();
-        let load = Arc::new(Mutex::new(generator.load()));
-        let desk = Desk { generator, routes: HashMap::new(), load: Arc::clone(&load) };
+        let page = EnginePage::default();
+        let meters = Arc::new(Meters::new(page.clone()));
+        let fault = Arc::default();
+        let desk = Desk {
+            generator,
+            routes: HashMap::new(),
+            page: page.clone(),
+            counts: Counts::default(),
+            meters: Arc::clone(&meters),
+            fault: Arc::clone(&fault),
+        };
         thread::Builder::new()
             .name("engine".to_owned())
             .spawn(move || {
@@ -65,7 +79,7 @@ impl EngineHandle {
                 path: "the engine's thread".to_owned(),
                 source,
             })?;
-        Ok(Self { inbox, next_id: Arc::default(), limits, load, alive })
+        Ok(Self { inbox, next_id: Arc::default(), limits, page, meters, fault, alive })
     }
 
     /// Bounds that hold for every job.
@@ -75,7 +89,22 @@ impl EngineHandle {
 
     /// What the engine was busy with after its last step.
     pub fn load(&self) -> Load {
-        *self.load.lock().unwrap_or_else(PoisonError::into_inner)
+        self.page.last().0
+    }
+
+    /// What it did until then.
+    pub fn counts(&self) -> Counts {
+        self.page.last().1
+    }
+
+    /// What is counted of its jobs.
+    pub(super) fn meters(&self) -> &Arc<Meters> {
+        &self.meters
+    }
+
+    /// Why the thread ended; nothing, the second time, and when it panicked.
+    pub(super) fn take_fault(&self) -> Option<Error> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// False once the engine's thread has ended.
@@ -95,7 +124,7 @@ impl EngineHandle {
         let id = JobId(self.next_id.fetch_add(1, Ordering::Relaxed));
         let (sender, updates) = mpsc::unbounded_channel();
         // When the thread is gone the sender is dropped here and the generation says so.
-        let _ = self.inbox.send(Command::Submit(id, Box::new(job), sender));
+        let _ = self.inbox.send(Command::Submit(id, Box::new(job), permit.since(), sender));
         Generation::new(id, updates, self.inbox.clone(), permit)
     }
 
@@ -109,37 +138,57 @@ impl EngineHandle {
 /// What the engine's thread has before it.
 struct Desk<G> {
     generator: G,
-    routes: HashMap<JobId, mpsc::UnboundedSender<Update>>,
-    load: Arc<Mutex<Load>>,
+    routes: HashMap<JobId, Route>,
+    page: EnginePage,
+    /// Published last.
+    counts: Counts,
+    meters: Arc<Meters>,
+    /// Why nothing goes on.
+    fault: Arc<Mutex<Option<Error>>>,
+}
+
+/// Where a job's updates go.
+struct Route {
+    updates: mpsc::UnboundedSender<Update>,
+    clock: JobClock,
 }
 
 impl<G: Generator> Desk<G> {
+    /// Works until nobody can ask for more, or the generator cannot go on.
     fn run(mut self, commands: &Receiver<Command>) {
+        self.publish();
+        if let Err(error) = self.work(commands) {
+            let failure = Failure::from_engine(&error);
+            // Before jobs hear of it, so that whoever asks then is told why.
+            *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            self.fail_all(&failure);
+        }
+    }
+
+    fn work(&mut self, commands: &Receiver<Command>) -> crate::Result<()> {
         let mut updates = Vec::new();
         loop {
             if self.generator.is_idle() {
-                match self.rest(commands) {
-                    Ok(Some(command)) => self.obey(command),
-                    Ok(None) => return,
-                    Err(error) => {
-                        self.fail_all(&Failure::Faulted(error.to_string()));
-                        return;
-                    }
+                match self.rest(commands)? {
+                    Some(command) => self.obey(command),
+                    None => return Ok(()),
                 }
             }
             for command in commands.try_iter() {
                 self.obey(command);
             }
-            if !self.generator.is_idle()
-                && let Err(error) = self.generator.step(&mut updates)
-            {
-                self.fail_all(&Failure::Faulted(error.to_string()));
-                return;
+            let (start, before) = (Instant::now(), self.counts);
+            if !self.generator.is_idle() {
+                self.generator.step(&mut updates)?;
             }
             // Before the updates go out, so that whoever hears of an end sees its pages free.
-            self.publish_load();
+            self.publish();
+            let now = Instant::now();
+            self.meters.steps().note(&before, &self.counts, now.duration_since(start));
             for (id, update) in updates.drain(..) {
-                self.deliver(id, update);
+                // What starts in a step starts with it.
+                let starts = matches!(update, Update::Started { .. });
+                self.deliver(id, update, if starts { start } else { now });
             }
         }
     }
@@ -157,17 +206,21 @@ impl<G: Generator> Desk<G> {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Submit(id, job, route) => {
+            Command::Submit(id, job, admitted, updates) => {
+                let now = Instant::now();
+                let clock = JobClock::new(admitted, now, job.prompt.len() as u64);
                 let answer = match self.generator.submit(id, *job) {
                     Ok(()) => Update::Accepted,
                     Err(failure) => Update::Failed(failure),
                 };
-                self.routes.insert(id, route);
-                self.deliver(id, answer);
+                self.routes.insert(id, Route { updates, clock });
+                self.deliver(id, answer, now);
             }
             Command::Cancel(id) => {
                 self.generator.cancel(id);
-                self.routes.remove(&id);
+                if let Some(route) = self.routes.remove(&id) {
+                    route.clock.end(self.meters.jobs());
+                }
             }
             Command::Abort => {
                 for &id in self.routes.keys() {
@@ -176,14 +229,15 @@ impl<G: Generator> Desk<G> {
                 self.fail_all(&Failure::ShutDown);
             }
         }
-        self.publish_load();
+        self.publish();
     }
 
     /// A job whose listener is gone has sent its cancellation, which is obeyed before the next step.
-    fn deliver(&mut self, id: JobId, update: Update) {
+    fn deliver(&mut self, id: JobId, update: Update, now: Instant) {
         let is_last = matches!(update, Update::Ended(_) | Update::Failed(_));
-        if let Some(route) = self.routes.get(&id) {
-            let _ = route.send(update);
+        if let Some(route) = self.routes.get_mut(&id) {
+            route.clock.note(&update, now, self.meters.jobs());
+            let _ = route.updates.send(update);
         }
         if is_last {
             self.routes.remove(&id);
@@ -192,11 +246,13 @@ impl<G: Generator> Desk<G> {
 
     fn fail_all(&mut self, failure: &Failure) {
         for (_, route) in self.routes.drain() {
-            let _ = route.send(Update::Failed(failure.clone()));
+            route.clock.end(self.meters.jobs());
+            let _ = route.updates.send(Update::Failed(failure.clone()));
         }
     }
 
-    fn publish_load(&self) {
-        *self.load.lock().unwrap_or_else(PoisonError::into_inner) = self.generator.load();
+    fn publish(&mut self) {
+        self.counts = self.generator.counts();
+        self.page.publish(self.generator.load(), self.counts);
     }
 }

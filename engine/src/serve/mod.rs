@@ -1,4 +1,4 @@
-//! The server: OpenAI's protocol over one engine.
+//! The server: OpenAI's and Anthropic's protocols over one engine.
 //!
 //! A request passes through `body_room` (memory for its body, or 429), `large_bodies` (one is prepared
 //! at a time), `api` (strict reading of the body, prompt, limits), `admission` (a place, or 429),
@@ -15,12 +15,14 @@ mod app;
 mod batch;
 mod body_room;
 mod caller;
+mod connections;
 pub mod generation;
 pub mod generator;
 mod health;
 pub mod job;
 mod large_bodies;
 mod mailbox;
+mod metrics;
 mod options;
 mod pictures;
 mod random;
@@ -28,6 +30,7 @@ mod sequences;
 mod server;
 mod signal;
 mod sse;
+mod stalling;
 mod stamp;
 mod usage;
 
@@ -36,9 +39,9 @@ pub use api_keys::ApiKeys;
 pub use app::{ServedModel, ServedPictures};
 pub use batch::{Batch, BatchRequest};
 pub use generation::Generation;
-pub use generator::{Generator, GeneratorLimits, JobId, Load};
+pub use generator::{Counts, Generator, GeneratorLimits, JobId, Load, PageCounts};
 pub use job::{End, Failure, GeneratedToken, Job, Update};
 pub use mailbox::EngineHandle;
-pub use options::{BodyLimits, PictureBounds, ServerOptions};
+pub use options::{BodyLimits, ConnectionLimits, PictureBounds, ServerOptions};
 pub use sequences::Sequences;
 pub use server::Server;

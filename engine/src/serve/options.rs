@@ -12,8 +12,12 @@ pub struct ServerOptions {
     pub served_model_name: String,
     /// Who may ask.
     pub api_keys: ApiKeys,
+    /// Names what decides the bits of answers; shown among the metrics.
+    pub numerics: String,
     /// Requests that may wait besides those that run; more are answered 429.
     pub max_queued_requests: u32,
+    /// How patient the server is with connections.
+    pub connections: ConnectionLimits,
     /// Bounds of a request's body.
     pub body: BodyLimits,
     /// Bodies of more bytes are parsed and their prompts tokenised one at a time: that takes
@@ -25,6 +29,16 @@ pub struct ServerOptions {
     pub drain_timeout: Duration,
     /// How often a silent stream says that it is alive.
     pub ping_interval: Duration,
+}
+
+/// How patient the server is with connections.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// Longest time for the head of the first or next request to arrive.
+    pub head_timeout: Duration,
+    /// Longest time that what is sent waits for the client to take any of it, behind what the system
+    /// buffers.
+    pub stall_timeout: Duration,
 }
 
 /// Bounds of a request's body.
@@ -60,14 +74,19 @@ impl Default for PictureBounds {
 }
 
 impl ServerOptions {
-    /// The defaults under a name: no keys, 256 waiting requests, bodies of 32 MiB within 30 s and 512
-    /// MiB in all, large ones from 64 KiB on, 30 s to drain, a ping every 15 s, and
-    /// [`PictureBounds::default`].
+    /// The defaults under a name: no keys, 256 waiting requests, a minute for a head and for a client
+    /// that takes nothing, bodies of 32 MiB within 30 s and 512 MiB in all, large ones from 64 KiB on,
+    /// 30 s to drain, a ping every 15 s, and [`PictureBounds::default`].
     pub fn new(served_model_name: impl Into<String>) -> Self {
         Self {
             served_model_name: served_model_name.into(),
             api_keys: ApiKeys::default(),
+            numerics: String::new(),
             max_queued_requests: 256,
+            connections: ConnectionLimits {
+                head_timeout: Duration::from_secs(60),
+                stall_timeout: Duration::from_secs(60),
+            },
             body: BodyLimits {
                 bytes: 32 << 20,
                 timeout: Duration::from_secs(30),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::generator::{Generator, GeneratorLimits, JobId, Load};
+use super::generator::{Counts, Generator, GeneratorLimits, JobId, Load, PageCounts};
 use super::job::{End, Failure, GeneratedToken, Job, Update};
 use crate::Error;
 use crate::exec::{Engine, FinishReason, Forward, Request, RequestId, What};
@@ -94,6 +94,22 @@ impl<F: Forward> Generator for Sequences<F> {
             running: self.engine.running() as u64,
             waiting: self.engine.waiting() as u64,
             free_pages: self.engine.free_pages().compressed,
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let (total, free) = self.engine.pool_pages();
+        let pages = |total, free, cached| PageCounts { total, free, cached };
+        Counts {
+            work: self.engine.work(),
+            prefix: self.engine.prefix_counts(),
+            replays: self.engine.model().replays(),
+            draft_tokens: self.engine.options().draft_tokens,
+            pages: [
+                pages(total.compressed, free.compressed, self.engine.cached_pages()),
+                pages(total.window, free.window, 0),
+                pages(total.open, free.open, 0),
+            ],
         }
     }
 

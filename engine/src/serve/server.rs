@@ -1,23 +1,26 @@
 //! The server: routes, and a life from the first connection to the last.
 
 use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::State;
 use axum::http::{Method, Uri};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn_with_state, map_response_with_state};
+use axum::response::Response;
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
 use super::api::anthropic::messages;
-use super::api::error::ApiError;
+use super::api::error::{ApiError, Refusal};
 use super::api::{chat, completions, models, tokens};
 use super::api_keys::check_key;
 use super::app::{App, ServedModel};
+use super::connections;
 use super::health::{health, ready};
 use super::mailbox::EngineHandle;
+use super::metrics::metrics;
 use super::options::ServerOptions;
 use super::signal::stop_signal;
 use crate::{Error, Result};
@@ -61,7 +64,9 @@ impl Server {
     /// on for at most the drain timeout and then fail with an error that says so.
     ///
     /// # Errors
-    /// [`Error::Io`] when the listener fails, [`Error::Internal`] when the engine's thread ended.
+    /// [`Error::Io`] when the listener fails. When the engine cannot go on, requests are failed and
+    /// new ones refused while those under way are told, and this ends with what was wrong with it:
+    /// [`Error::Device`] when the device is lost, [`Error::Internal`] when its thread panicked.
     pub async fn run(
         self,
         listener: TcpListener,
@@ -77,15 +82,14 @@ impl Server {
             drain(&app).await;
             drop(closing);
         };
-        let service = router(Arc::clone(&self.app));
-        let service = service.into_make_service_with_connect_info::<SocketAddr>();
-        let serving = axum::serve(listener, service);
+        let limits = self.app.options.connections;
+        let serving = connections::serve(listener, router(Arc::clone(&self.app)), limits, close);
         let late = async move {
             while closed.changed().await.is_ok() {}
             tokio::time::sleep(LAST_WRITES).await;
         };
         tokio::select! {
-            served = serving.with_graceful_shutdown(close) => {
+            served = serving => {
                 let at = || "connections".to_owned();
                 served.map_err(|source| Error::Io { action: "accept", path: at(), source })?;
             }
@@ -94,7 +98,8 @@ impl Server {
         if self.app.engine.is_alive() {
             return Ok(());
         }
-        Err(Error::Internal { invariant: "the engine's thread ends after the server".to_owned() })
+        let panicked = "the engine's thread ends after the server".to_owned();
+        Err(self.app.engine.take_fault().unwrap_or(Error::Internal { invariant: panicked }))
     }
 }
 
@@ -114,6 +119,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/health", get(health))
         .route("/ready", get(ready))
+        .route("/metrics", get(metrics))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*name}", get(models::one))
         .route("/v1/chat/completions", post(chat::answer))
@@ -126,7 +132,16 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(&app), check_key))
+        .layer(map_response_with_state(Arc::clone(&app), count_refusal))
         .with_state(app)
+}
+
+/// Counts answers that refuse a request.
+async fn count_refusal(State(app): State<Arc<App>>, response: Response) -> Response {
+    if let Some(Refusal(reason)) = response.extensions().get() {
+        app.engine.meters().rejected(reason);
+    }
+    response
 }
 
 async fn no_such_path(uri: Uri) -> ApiError {

@@ -78,6 +78,11 @@ pub struct ReplyParser {
 }
 
 impl ReplyParser {
+    /// Where the prompt left off.
+    pub fn start(&self) -> ReplyStart {
+        self.options.start
+    }
+
     /// A parser at the start of a reply.
     pub fn new(options: ParseOptions) -> Self {
         let stops = StopStrings::new(&options.stop);

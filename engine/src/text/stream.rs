@@ -3,6 +3,7 @@
 use super::detokenise::Detokeniser;
 use super::event::Event;
 use super::parse::{GenerationEnd, ParseOptions, Piece, ReplyParser};
+use super::prompt::ReplyStart;
 use super::tokenizer::Tokenizer;
 
 /// U+FFFD in UTF-8.
@@ -19,6 +20,11 @@ impl ReplyStream {
     /// A stream at the start of a reply.
     pub fn new(options: ParseOptions) -> Self {
         Self { detokeniser: Detokeniser::default(), parser: ReplyParser::new(options) }
+    }
+
+    /// Where the prompt left off.
+    pub fn start(&self) -> ReplyStart {
+        self.parser.start()
     }
 
     /// Reads ids; returns what they complete. An id without a vocabulary entry, which a model with

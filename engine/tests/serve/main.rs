@@ -11,6 +11,7 @@ mod demo;
 mod disconnects;
 #[path = "../engine_support/mod.rs"]
 mod engine_support;
+mod faults;
 mod fields;
 mod forms;
 mod joined;
@@ -20,6 +21,7 @@ mod limits;
 mod load;
 mod log_probabilities;
 mod messages;
+mod metrics;
 #[path = "../model_support/mod.rs"]
 mod model_support;
 mod overload;

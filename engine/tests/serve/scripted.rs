@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tandem_engine::exec::LogProbs;
 use tandem_engine::serve::{
-    End, Failure, GeneratedToken, Generator, GeneratorLimits, Job, JobId, Load, Update,
+    Counts, End, Failure, GeneratedToken, Generator, GeneratorLimits, Job, JobId, Load, Update,
 };
 use tandem_engine::{Error, Result};
 
@@ -201,6 +201,10 @@ impl Generator for Scripted {
         });
         self.running = running;
         failed.map_or(Ok(()), Err)
+    }
+
+    fn counts(&self) -> Counts {
+        Counts::default()
     }
 
     fn load(&self) -> Load {

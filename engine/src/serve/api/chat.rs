@@ -23,7 +23,7 @@ use super::{logprobs, unsupported};
 use crate::exec::PromptPicture;
 use crate::serve::admission::Permit;
 use crate::serve::answer::TextReader;
-use crate::serve::app::{App, Submission};
+use crate::serve::app::{App, Origin, Submission};
 use crate::serve::caller::Caller;
 use crate::serve::sse;
 use crate::text::{Conversation, ParseOptions, Prompt, ReplyStart, SamplingRequest};
@@ -72,7 +72,8 @@ pub(in crate::serve) async fn answer(
     let PreparedChat { submission, options, reply, permit } = prepared;
     let max_tokens = submission.reported_limit;
     let reader = || TextReader::chat(options.clone());
-    let answers = app.start(peer, vec![submission], reply.replies, reader, permit).await?;
+    let origin = Origin { peer, endpoint: "/v1/chat/completions" };
+    let answers = app.start(origin, vec![submission], reply.replies, reader, permit).await?;
     let response = if reply.stream {
         let chunks = stream(answers.len(), &app, reply.include_usage);
         sse::respond(answers, chunks, app.options.ping_interval)

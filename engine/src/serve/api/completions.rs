@@ -28,7 +28,7 @@ use super::unsupported;
 use crate::serve::admission::Permit;
 use crate::serve::answer::{Piece, TextReader};
 use crate::serve::answers::Answers;
-use crate::serve::app::{App, Submission};
+use crate::serve::app::{App, Origin, Submission};
 use crate::serve::caller::Caller;
 use crate::serve::sse;
 use crate::serve::stamp::Stamp;
@@ -68,8 +68,9 @@ pub(in crate::serve) async fn answer(
     let PreparedCompletion { submissions, echoes, reply, permit } = prepared;
     let replies = reply.replies;
     let max_tokens = submissions.iter().filter_map(|submission| submission.reported_limit).min();
+    let origin = Origin { peer, endpoint: "/v1/completions" };
     let answers =
-        app.start(peer, submissions, replies, || TextReader::plain(&reply.stop), permit).await?;
+        app.start(origin, submissions, replies, || TextReader::plain(&reply.stop), permit).await?;
     let starts: Vec<_> = echoes.into_iter().flat_map(|echo| vec![echo; replies]).collect();
     let response = if reply.stream {
         let chunks = stream(&starts, &app, reply.include_usage);

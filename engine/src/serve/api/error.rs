@@ -19,12 +19,31 @@ pub(in crate::serve) struct ApiError {
     param: Option<String>,
     message: String,
     retry_after_seconds: Option<u64>,
+    /// It refuses a request, rather than telling how an accepted one or a probe fared.
+    refuses: bool,
 }
+
+/// In the extensions of an answer that refuses a request: the error's code.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::serve) struct Refusal(pub(in crate::serve) &'static str);
 
 impl ApiError {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
         let message = shortened(message.into());
-        Self { status, kind, code: None, param: None, message, retry_after_seconds: None }
+        Self {
+            status,
+            kind,
+            code: None,
+            param: None,
+            message,
+            retry_after_seconds: None,
+            refuses: true,
+        }
+    }
+
+    /// The same, of a request that was taken and counted, or of a probe.
+    pub(in crate::serve) fn unheard(self) -> Self {
+        Self { refuses: false, ..self }
     }
 
     /// A request that cannot be read at all.
@@ -139,6 +158,9 @@ impl ApiError {
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if self.refuses {
+            response.extensions_mut().insert(Refusal(self.code.unwrap_or(self.kind)));
+        }
         response
     }
 
@@ -168,6 +190,9 @@ impl From<Failure> for ApiError {
             }
             Failure::Faulted(_) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "server_error", "generation_failed")
+            }
+            Failure::DeviceLost(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "server_error", "device_lost")
             }
             Failure::ShutDown => (StatusCode::SERVICE_UNAVAILABLE, "server_error", "shutting_down"),
             Failure::EngineStopped => {

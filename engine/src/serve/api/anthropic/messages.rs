@@ -18,7 +18,7 @@ use crate::serve::answer::TextReader;
 use crate::serve::answers::Answers;
 use crate::serve::api::body::read_object;
 use crate::serve::api::chat::{self, PreparedChat};
-use crate::serve::app::App;
+use crate::serve::app::{App, Origin};
 use crate::serve::sse;
 use crate::serve::stamp::Stamp;
 use crate::text::{Event, FinishReason};
@@ -37,7 +37,8 @@ pub(in crate::serve) async fn answer(
     let PreparedChat { submission, options, reply, permit } = prepared.await?;
     let (max_tokens, prompt_tokens) = (submission.reported_limit, submission.prompt_tokens());
     let reader = || TextReader::chat(options.clone());
-    let answers = app.start(peer, vec![submission], 1, reader, permit).await?;
+    let origin = Origin { peer, endpoint: "/v1/messages" };
+    let answers = app.start(origin, vec![submission], 1, reader, permit).await?;
     let response = if reply.stream {
         let events = MessageEvents::new(&Stamp::new("msg", &app), prompt_tokens);
         sse::respond(answers, events, app.options.ping_interval)
