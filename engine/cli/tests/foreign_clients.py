@@ -72,6 +72,7 @@ def openai_session():
     assert seen.choices[0].finish_reason and seen.usage.prompt_tokens > 10
 
     agent(ask)
+    responses_session(client, model)
 
     with ask(max_tokens=400, stream=True) as stream:
         next(iter(stream))
@@ -101,6 +102,64 @@ def agent(ask):
         messages.append({"role": "tool", "tool_call_id": call.id, "content": f"{20 + turn} C"})
     last = ask(messages, tools=[tool], tool_choice="none").choices[0]
     assert last.message.tool_calls is None and last.message.content is not None
+
+
+def responses_session(client, model):
+    """The newer protocol of the same client."""
+    def respond(**more):
+        more = {"input": "Call me", "reasoning": {"effort": "none"}, "max_output_tokens": 12} | more
+        return {"model": model, "temperature": 0} | more
+
+    whole = client.responses.create(**respond())
+    assert whole.output_text and whole.usage.output_tokens > 0 and whole.output[0].type == "message"
+    with client.responses.stream(**respond()) as stream:
+        events = list(stream)
+    names, final = [event.type for event in events], events[-1].response
+    assert final.output_text == whole.output_text and final.status == whole.status, final
+    assert final.usage == whole.usage and names[0] == "response.created", names
+    assert names[-1] in ("response.completed", "response.incomplete"), names
+
+    form = {"format": {"type": "json_schema", "name": "weather", "schema": WEATHER, "strict": True}}
+    with client.responses.stream(**respond(text=form, max_output_tokens=100)) as stream:
+        list(stream)
+        held = stream.get_final_response()
+    check_weather(json.loads(held.output_text))
+
+    image = {"type": "input_image", "detail": "auto",
+             "image_url": f"data:image/png;base64,{PICTURE_DATA}"}
+    content = [image, {"type": "input_text", "text": "What colour is it?"}]
+    seen = client.responses.create(**respond(input=[{"role": "user", "content": content}]))
+    assert seen.usage.input_tokens > 10
+
+    tool = {"type": "function", "name": "get_weather", "description": "Weather of a city.",
+            "parameters": WEATHER, "strict": True}
+    items = [{"role": "user", "content": "Where is it warmer?"}]
+    for turn in range(3):
+        said = client.responses.create(**respond(
+            input=items, tools=[tool], tool_choice="required", parallel_tool_calls=False,
+            max_output_tokens=200))
+        (call,) = [item for item in said.output if item.type == "function_call"]
+        check_weather(json.loads(call.arguments))
+        items += said.output
+        items.append({"type": "function_call_output", "call_id": call.call_id,
+                      "output": f"{20 + turn} C"})
+    last = client.responses.create(**respond(input=items, tools=[tool], tool_choice="none"))
+    assert all(item.type == "message" for item in last.output), last
+
+    thought = client.responses.create(**respond(
+        reasoning={"effort": "low"}, include=["reasoning.encrypted_content"]))
+    assert thought.output[0].type == "reasoning" and thought.output[0].content[0].text, thought
+    assert thought.status == "incomplete", thought
+    items = [{"role": "user", "content": "Call me"}, *thought.output,
+             {"role": "user", "content": "Go on"}]
+    again = client.responses.create(**respond(input=items))
+    assert again.output_text
+
+    try:
+        client.responses.create(**respond(previous_response_id=whole.id))
+        raise AssertionError("nothing is stored")
+    except openai.BadRequestError as error:
+        assert error.param == "previous_response_id", error
 
 
 def anthropic_session():

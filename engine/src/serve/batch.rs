@@ -22,7 +22,7 @@ use crate::error::printable;
 use crate::{Error, Result};
 
 /// What a batch may ask.
-const PATHS: [&str; 2] = ["/v1/chat/completions", "/v1/completions"];
+const PATHS: [&str; 3] = ["/v1/chat/completions", "/v1/completions", "/v1/responses"];
 /// How long a request waits that found no room.
 const ROOM_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -57,7 +57,7 @@ impl BatchRequest {
             return Err(format!("method: {} is not POST", printable(method)));
         }
         let path = PATHS.into_iter().find(|path| *path == url).ok_or_else(|| {
-            format!("url: {} is not of a batch; {} are", printable(url), PATHS.join(" and "))
+            format!("url: {} is not of a batch; {} are", printable(url), PATHS.join(", "))
         })?;
         let body = fields.get("body").filter(|body| body.is_object());
         let body = body.ok_or("body: must be an object")?;

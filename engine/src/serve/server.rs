@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 
 use super::api::anthropic::messages;
 use super::api::error::{ApiError, Refusal};
+use super::api::responses::create;
 use super::api::{chat, completions, models, tokens};
 use super::api_keys::check_key;
 use super::app::{App, ServedModel};
@@ -124,6 +125,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/v1/models/{*name}", get(models::one))
         .route("/v1/chat/completions", post(chat::answer))
         .route("/v1/completions", post(completions::answer))
+        .route("/v1/responses", post(create::answer))
         .route("/v1/messages", post(messages::answer))
         .route("/v1/messages/count_tokens", post(messages::count))
         .route("/tokenize", post(tokens::tokenize))

@@ -16,10 +16,10 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// A stamp of now; `kind` begins the id.
+    /// A stamp of now; `kind` begins the id, its separator included.
     pub(super) fn new(kind: &str, app: &App) -> Self {
         Self {
-            id: format!("{kind}-{:016x}{:016x}", random(), random()),
+            id: format!("{kind}{:016x}{:016x}", random(), random()),
             created: now_seconds(),
             model: app.options.served_model_name.clone(),
         }
@@ -28,6 +28,11 @@ impl Stamp {
     /// The id of the reply.
     pub(super) fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Seconds since 1970.
+    pub(super) fn created(&self) -> u64 {
+        self.created
     }
 
     /// The model's name.

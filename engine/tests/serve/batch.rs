@@ -43,14 +43,20 @@ fn every_request_has_an_answer_as_from_the_server() {
     let mut requests = vec![
         request("bad", "/v1/chat/completions", &chat(json!({ "colour": 1 }))),
         request("text", "/v1/completions", &completion(json!({}))),
+        request(
+            "item",
+            "/v1/responses",
+            &json!({ "input": "Hi", "reasoning": { "effort": "none" } }),
+        ),
     ];
     requests
         .extend((0..40).map(|i| request(&i.to_string(), "/v1/chat/completions", &chat(json!({})))));
     let answers = answers(batch, requests).unwrap();
-    assert_eq!(answers.len(), 42);
+    assert_eq!(answers.len(), 43);
     assert_eq!(answers["bad"].0, 400);
     assert_eq!(answers["bad"].1["error"]["param"], "colour");
     assert_eq!(answers["text"].1["choices"][0]["text"], "Call me Ishmael.");
+    assert_eq!(answers["item"].1["output"][0]["content"][0]["text"], "Call me Ishmael.");
     for i in 0..40 {
         let (status, body) = &answers[&i.to_string()];
         assert_eq!(*status, 200);

@@ -26,6 +26,7 @@ mod metrics;
 mod model_support;
 mod overload;
 mod pictures;
+mod responses;
 mod scripted;
 mod sequences;
 mod server;

@@ -18,7 +18,7 @@ use crate::text::{Event, FinishReason, Reply, Tokenizer};
 
 /// Waits for the end and answers with the whole replies.
 pub(super) async fn whole_reply(mut answers: Answers, app: &App) -> Result<Response, ApiError> {
-    let stamp = Stamp::new("chatcmpl", app);
+    let stamp = Stamp::new("chatcmpl-", app);
     let mut replies: Vec<_> = (0..answers.len()).map(|_| (Reply::default(), vec![])).collect();
     while let Some(piece) = answers.piece().await {
         let (place, piece) = piece?;
@@ -76,7 +76,7 @@ pub(super) fn stream(replies: usize, app: &App, include_usage: bool) -> AnswerCh
     let first: Vec<_> =
         (0..replies).map(|place| change(place, &first, &Value::Null, None)).collect();
     let spelling = ChatSpelling { tokenizer: Arc::clone(&app.model.tokenizer) };
-    AnswerChunks::new(Stamp::new("chatcmpl", app), include_usage, spelling, first)
+    AnswerChunks::new(Stamp::new("chatcmpl-", app), include_usage, spelling, first)
 }
 
 /// One choice of a chunk.

@@ -166,7 +166,7 @@ async fn whole_reply(
             choice(place, &text, logprobs.take().as_ref(), finish)
         })
         .collect();
-    let mut body = Stamp::new("cmpl", app).json("text_completion");
+    let mut body = Stamp::new("cmpl-", app).json("text_completion");
     body.insert("choices".to_owned(), choices.into());
     body.insert("usage".to_owned(), answers.usage().json());
     Ok(Json(body).into_response())
@@ -207,7 +207,7 @@ fn stream(starts: &[String], app: &App, include_usage: bool) -> AnswerChunks<Com
         tokenizer: Arc::clone(&app.model.tokenizer),
         logprobs: starts.iter().map(|_| CompletionLogprobs::default()).collect(),
     };
-    AnswerChunks::new(Stamp::new("cmpl", app), include_usage, spelling, first)
+    AnswerChunks::new(Stamp::new("cmpl-", app), include_usage, spelling, first)
 }
 
 /// Completions by what each chunk adds to them.

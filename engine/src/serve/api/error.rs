@@ -138,6 +138,23 @@ impl ApiError {
         .coded("overloaded")
     }
 
+    /// The same, of a field that another protocol calls otherwise.
+    pub(super) fn renamed(mut self, from: &str, to: &str) -> Self {
+        let rest = |text: &str| {
+            let rest = text.strip_prefix(from)?;
+            rest.starts_with(['.', '[', ':']).then(|| format!("{to}{rest}"))
+        };
+        if self.param.as_deref() == Some(from) {
+            self.param = Some(to.to_owned());
+        } else if let Some(param) = self.param.as_deref().and_then(rest) {
+            self.param = Some(param);
+        }
+        if let Some(message) = rest(&self.message) {
+            self.message = message;
+        }
+        self
+    }
+
     fn coded(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
     }

@@ -37,6 +37,11 @@ impl Fields {
         self.map.shift_remove(name).filter(|value| !value.is_null())
     }
 
+    /// A field of any type, which is left for who takes it.
+    pub(super) fn peek(&self, name: &str) -> Option<&Value> {
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
     /// Takes a text.
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
         match self.take(name) {

@@ -1,4 +1,4 @@
-//! Forms that answers are held to: `response_format` and `structured_outputs`.
+//! Forms that answers are held to: `response_format`, `text` and `structured_outputs`.
 //!
 //! The first is the protocol's own and is shown to the model as well; a schema is followed whether
 //! `strict` is given or not. The second is of this and other servers: `json`, `regex`, `choice` or
@@ -50,21 +50,50 @@ impl FormField {
     pub(super) fn take_chat(
         fields: &mut Fields,
     ) -> Result<(ResponseFormat, Option<Self>), ApiError> {
-        let format = response_format(fields)?;
-        let outputs = Self::take(fields)?;
-        let of = |path: &str, form| Some(Self { path: path.to_owned(), form });
-        let held = match &format {
-            ResponseFormat::Text => return Ok((format, outputs)),
-            ResponseFormat::JsonObject => of("response_format", Form::JsonObject),
-            ResponseFormat::JsonSchema(schema) => {
-                of("response_format.json_schema.schema", Form::JsonSchema(schema.clone()))
-            }
+        let format = match fields.object("response_format")? {
+            None => ResponseFormat::Text,
+            Some(format) => response_format("response_format", format, true)?,
         };
+        let outputs = Self::take(fields)?;
+        let held = Self::of(&format, "response_format", "response_format.json_schema.schema");
+        if held.is_none() {
+            return Ok((format, outputs));
+        }
         if outputs.is_some() {
             let problem = "not together with response_format; send one of them";
             return Err(ApiError::invalid("structured_outputs", problem));
         }
         Ok((format, held))
+    }
+
+    /// Takes `text`, as responses have it: a format of which the schema's fields are beside its type.
+    pub(super) fn take_text(
+        fields: &mut Fields,
+    ) -> Result<(ResponseFormat, Option<Self>), ApiError> {
+        let Some(mut text) = fields.object("text")? else {
+            return Ok((ResponseFormat::Text, None));
+        };
+        if text.text("verbosity")?.is_some_and(|verbosity| verbosity != "medium") {
+            let problem = "the model has no such setting; say it in the input";
+            return Err(ApiError::unsupported("text.verbosity", problem));
+        }
+        let format = match text.object("format")? {
+            None => ResponseFormat::Text,
+            Some(format) => response_format("text.format", format, false)?,
+        };
+        text.finish()?;
+        let held = Self::of(&format, "text.format", "text.format.schema");
+        Ok((format, held))
+    }
+
+    /// What holds an answer to a format; `path` is where that is, `schema_path` its schema.
+    fn of(format: &ResponseFormat, path: &str, schema_path: &str) -> Option<Self> {
+        let (path, form) = match format {
+            ResponseFormat::Text => return None,
+            ResponseFormat::JsonObject => (path, Form::JsonObject),
+            ResponseFormat::JsonSchema(schema) => (schema_path, Form::JsonSchema(schema.clone())),
+        };
+        Some(Self { path: path.to_owned(), form })
     }
 }
 
@@ -103,17 +132,23 @@ pub(super) fn compile(
     made.map(Some).map_err(refuse)
 }
 
-fn response_format(fields: &mut Fields) -> Result<ResponseFormat, ApiError> {
-    let Some(mut format) = fields.object("response_format")? else {
-        return Ok(ResponseFormat::Text);
-    };
+/// Reads the format at `path`, of which the schema's fields are beside its type or `nested`.
+fn response_format(
+    path: &str,
+    mut format: Fields,
+    nested: bool,
+) -> Result<ResponseFormat, ApiError> {
     let kind = format.required_text("type")?;
     let asked = match kind.as_str() {
         "text" => ResponseFormat::Text,
         "json_object" => ResponseFormat::JsonObject,
         "json_schema" => {
-            let mut named =
-                format.object("json_schema")?.ok_or_else(|| format.missing("json_schema"))?;
+            let mut named = format;
+            if nested {
+                let inner = named.object("json_schema")?;
+                let inner = inner.ok_or_else(|| named.missing("json_schema"))?;
+                std::mem::replace(&mut named, inner).finish()?;
+            }
             // Labels of the schema.
             named.text("name")?;
             named.text("description")?;
@@ -124,11 +159,11 @@ fn response_format(fields: &mut Fields) -> Result<ResponseFormat, ApiError> {
                 return Err(wrong_type(&path, "an object", &schema));
             }
             named.finish()?;
-            ResponseFormat::JsonSchema(schema)
+            return Ok(ResponseFormat::JsonSchema(schema));
         }
         _ => {
             let problem = format!("{kind:?} is not supported; use text, json_object, json_schema");
-            return Err(ApiError::unsupported("response_format", problem));
+            return Err(ApiError::unsupported(path, problem));
         }
     };
     format.finish()?;

@@ -1,4 +1,4 @@
-//! The protocols, OpenAI's and in [`anthropic`] Anthropic's: bodies to jobs, answers to JSON.
+//! The protocols, OpenAI's, its newer one in [`responses`], and in [`anthropic`] Anthropic's: bodies to jobs, answers to JSON.
 //!
 //! Fields are read strictly: `null` is the same as absent, a field named twice, of another type,
 //! unknown or not supported is a 400 that names it. Nothing that changes the answer is ignored.
@@ -10,6 +10,7 @@ pub(super) mod chat;
 mod chat_reply;
 mod chunks;
 pub(super) mod completions;
+mod cutter;
 pub(super) mod error;
 mod fields;
 mod form;
@@ -19,6 +20,7 @@ mod messages;
 pub(super) mod models;
 mod picture_field;
 mod prompt_field;
+pub(super) mod responses;
 pub(super) mod sampling;
 mod thinking;
 pub(super) mod tokens;

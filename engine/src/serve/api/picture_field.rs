@@ -1,4 +1,4 @@
-//! Pictures in messages: OpenAI's `image_url` with a data URL, Anthropic's `source`.
+//! Pictures in messages: OpenAI's `image_url` with a data URL, in both its forms, Anthropic's `source`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,16 +28,18 @@ impl PictureField {
     pub(super) fn take(part: &mut Fields) -> Result<Self, ApiError> {
         let mut fields = part.object("image_url")?.ok_or_else(|| part.missing("image_url"))?;
         let (path, url) = (fields.path("url"), fields.required_text("url")?);
-        match fields.text("detail")?.as_deref() {
-            None | Some("auto" | "high") => {}
-            Some(other) => {
-                let problem = format!(
-                    "{other:?} is not supported; scale the picture down, or use auto or high"
-                );
-                return Err(ApiError::unsupported(&fields.path("detail"), problem));
-            }
-        }
+        take_detail(&mut fields)?;
         fields.finish()?;
+        Ok(Self { path, url })
+    }
+
+    /// Takes the `image_url` of a part as responses have it: a text.
+    ///
+    /// # Errors
+    /// As [`PictureField::take`].
+    pub(super) fn take_input(part: &mut Fields) -> Result<Self, ApiError> {
+        let (path, url) = (part.path("image_url"), part.required_text("image_url")?);
+        take_detail(part)?;
         Ok(Self { path, url })
     }
 
@@ -80,6 +82,18 @@ impl PictureField {
             return Err(invalid(format!("{media:?} is neither PNG nor JPEG; {form}")));
         }
         STANDARD.decode(data).map_err(|error| invalid(format!("not base64: {error}; {form}")))
+    }
+}
+
+/// Takes `detail`: the model sees every picture in full.
+fn take_detail(fields: &mut Fields) -> Result<(), ApiError> {
+    match fields.text("detail")?.as_deref() {
+        None | Some("auto" | "high") => Ok(()),
+        Some(other) => {
+            let problem =
+                format!("{other:?} is not supported; scale the picture down, or use auto or high");
+            Err(ApiError::unsupported(&fields.path("detail"), problem))
+        }
     }
 }
 

@@ -121,7 +121,7 @@ impl ReplyFields {
 }
 
 /// Fields that only label a request; they change nothing about the answer.
-fn take_labels(fields: &mut Fields) -> Result<(), ApiError> {
+pub(super) fn take_labels(fields: &mut Fields) -> Result<(), ApiError> {
     for name in ["user", "safety_identifier", "prompt_cache_key"] {
         fields.text(name)?;
     }

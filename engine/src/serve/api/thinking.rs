@@ -38,7 +38,8 @@ pub(super) fn take_thinking(fields: &mut Fields) -> Result<(bool, Effort), ApiEr
         }
         arguments.finish()?;
     }
-    let effort = fields.take("reasoning_effort").map(|value| effort(&value)).transpose()?;
+    let effort = fields.take("reasoning_effort");
+    let effort = effort.map(|value| effort_of("reasoning_effort", &value)).transpose()?;
     wishes.extend(effort.map(|effort| ("reasoning_effort", effort != EffortRequest::Off)));
     if let [(first, wish), ..] = wishes[..]
         && let Some((second, _)) = wishes.iter().find(|(_, other)| *other != wish)
@@ -51,15 +52,31 @@ pub(super) fn take_thinking(fields: &mut Fields) -> Result<(bool, Effort), ApiEr
     Ok(EffortRequest::resolve(wishes.first().map(|&(_, on)| on), effort))
 }
 
-fn effort(value: &Value) -> Result<EffortRequest, ApiError> {
+/// Takes `reasoning`, as responses have it. No summary is made, which is one way to do `auto`.
+pub(super) fn take_reasoning(fields: &mut Fields) -> Result<(bool, Effort), ApiError> {
+    let Some(mut reasoning) = fields.object("reasoning")? else {
+        return Ok(EffortRequest::resolve(None, None));
+    };
+    let path = reasoning.path("effort");
+    let effort = reasoning.take("effort").map(|value| effort_of(&path, &value)).transpose()?;
+    for name in ["summary", "generate_summary"] {
+        if let Some(kind) = reasoning.text(name)?.filter(|kind| kind != "auto") {
+            let problem = format!("{kind:?} is not supported: reasoning comes whole; use auto");
+            return Err(ApiError::unsupported(&reasoning.path(name), problem));
+        }
+    }
+    reasoning.finish()?;
+    Ok(EffortRequest::resolve(None, effort))
+}
+
+fn effort_of(path: &str, value: &Value) -> Result<EffortRequest, ApiError> {
+    let wanted = "a word or an integer from 1 to 100";
     match value {
         Value::String(word) => Ok(EffortRequest::from_word(word)?),
         Value::Number(number) => {
-            let number = number.as_u64().ok_or_else(|| {
-                wrong_type("reasoning_effort", "a word or an integer from 1 to 100", value)
-            })?;
+            let number = number.as_u64().ok_or_else(|| wrong_type(path, wanted, value))?;
             Ok(EffortRequest::On(Effort::from_number(number)?))
         }
-        _ => Err(wrong_type("reasoning_effort", "a word or an integer from 1 to 100", value)),
+        _ => Err(wrong_type(path, wanted, value)),
     }
 }

@@ -7,22 +7,46 @@ use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
 use crate::text::{Tool, ToolChoice};
 
-/// Takes `tools`, `tool_choice` and `parallel_tool_calls`.
-pub(super) fn take_tools(
+/// Tools, the choice among them, and how far calls are held to them.
+type Tools = (Vec<Tool>, ToolChoice, CallRules);
+
+/// Takes `tools`, `tool_choice` and `parallel_tool_calls` of a chat request.
+pub(super) fn take_tools(fields: &mut Fields) -> Result<Tools, ApiError> {
+    take(fields, |mut fields| {
+        function_type(&mut fields)?;
+        let function = fields.object("function")?.ok_or_else(|| fields.missing("function"))?;
+        fields.finish()?;
+        Ok(function)
+    })
+}
+
+/// The same of a response, where what a function is stands beside its type.
+pub(super) fn take_functions(fields: &mut Fields) -> Result<Tools, ApiError> {
+    take(fields, |mut fields| {
+        function_type(&mut fields)?;
+        Ok(fields)
+    })
+}
+
+fn take(
     fields: &mut Fields,
-) -> Result<(Vec<Tool>, ToolChoice, CallRules), ApiError> {
+    function: impl Fn(Fields) -> Result<Fields, ApiError>,
+) -> Result<Tools, ApiError> {
     let mut rules = CallRules::default();
     let tools = fields
         .list("tools")?
         .unwrap_or_default()
         .into_iter()
         .enumerate()
-        .map(|(index, value)| tool(&format!("tools[{index}]"), value, &mut rules))
+        .map(|(index, value)| {
+            let fields = Fields::of(&format!("tools[{index}]"), value)?;
+            tool(function(fields)?, &mut rules)
+        })
         .collect::<Result<Vec<_>, _>>()?;
     rules.one_call = fields.boolean("parallel_tool_calls")? == Some(false);
     let choice = match fields.take("tool_choice") {
         None => ToolChoice::Auto,
-        Some(value) => tool_choice(value)?,
+        Some(value) => tool_choice(value, function)?,
     };
     if choice == ToolChoice::Required && tools.is_empty() {
         return Err(ApiError::invalid("tool_choice", "\"required\" needs at least one tool"));
@@ -30,11 +54,7 @@ pub(super) fn take_tools(
     Ok((tools, choice, rules))
 }
 
-fn tool(path: &str, value: Value, rules: &mut CallRules) -> Result<Tool, ApiError> {
-    let mut fields = Fields::of(path, value)?;
-    function_type(&mut fields)?;
-    let mut function = fields.object("function")?.ok_or_else(|| fields.missing("function"))?;
-    fields.finish()?;
+fn tool(mut function: Fields, rules: &mut CallRules) -> Result<Tool, ApiError> {
     let name = function.required_text("name")?;
     if name.is_empty() {
         return Err(ApiError::invalid(&function.path("name"), "is empty; name the tool"));
@@ -53,7 +73,10 @@ fn tool(path: &str, value: Value, rules: &mut CallRules) -> Result<Tool, ApiErro
     Ok(Tool { name, description, parameters })
 }
 
-fn tool_choice(value: Value) -> Result<ToolChoice, ApiError> {
+fn tool_choice(
+    value: Value,
+    function: impl Fn(Fields) -> Result<Fields, ApiError>,
+) -> Result<ToolChoice, ApiError> {
     match value {
         Value::String(word) => match word.as_str() {
             "auto" => Ok(ToolChoice::Auto),
@@ -65,11 +88,7 @@ fn tool_choice(value: Value) -> Result<ToolChoice, ApiError> {
             )),
         },
         Value::Object(_) => {
-            let mut fields = Fields::of("tool_choice", value)?;
-            function_type(&mut fields)?;
-            let mut function =
-                fields.object("function")?.ok_or_else(|| fields.missing("function"))?;
-            fields.finish()?;
+            let mut function = function(Fields::of("tool_choice", value)?)?;
             let name = function.required_text("name")?;
             function.finish()?;
             Ok(ToolChoice::Named(name))

@@ -1,10 +1,11 @@
-//! The content of a reply, block by block: one block after another, each of one kind.
+//! The content of a reply, block by block.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::serve::api::cutter::PartKind;
 use crate::serve::random::random;
-use crate::text::{Event, FinishReason};
+use crate::text::FinishReason;
 
 /// A block of a reply.
 #[derive(Clone, Debug)]
@@ -14,71 +15,19 @@ pub(super) enum Block {
     Call { id: String, name: String, arguments: String },
 }
 
-/// What an event does to the blocks.
-#[derive(Clone, Debug)]
-pub(super) enum Change {
-    /// A block begins, empty.
-    Start(Block),
-    /// The open block grows by a text.
-    Grow(String),
-    /// The open block is complete.
-    End,
-}
-
-/// Tells where blocks begin and end.
-#[derive(Debug, Default)]
-pub(super) struct BlockCutter {
-    open: Option<Kind>,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
-    Thinking,
-    Text,
-    Call,
-}
-
-impl BlockCutter {
-    /// What an event changes. A reply that is over has no open block.
-    pub(super) fn changes(&mut self, event: Event) -> Vec<Change> {
-        let mut changes = Vec::new();
-        match event {
-            Event::Reasoning(text) => {
-                self.switch(Kind::Thinking, || Block::Thinking(String::new()), &mut changes);
-                changes.push(Change::Grow(text));
-            }
-            Event::Content(text) => {
-                self.switch(Kind::Text, || Block::Text(String::new()), &mut changes);
-                changes.push(Change::Grow(text));
-            }
-            Event::CallStart { name, .. } => {
-                self.close(&mut changes);
-                let id = format!("toolu_{:016x}{:08x}", random(), random() as u32);
-                changes.push(Change::Start(Block::Call { id, name, arguments: String::new() }));
-                self.open = Some(Kind::Call);
-            }
-            Event::CallArguments { fragment, .. } => changes.push(Change::Grow(fragment)),
-            Event::CallEnd { .. } | Event::Finish(_) => self.close(&mut changes),
-        }
-        changes
-    }
-
-    fn switch(&mut self, kind: Kind, block: impl Fn() -> Block, changes: &mut Vec<Change>) {
-        if self.open != Some(kind) {
-            self.close(changes);
-            changes.push(Change::Start(block()));
-            self.open = Some(kind);
-        }
-    }
-
-    fn close(&mut self, changes: &mut Vec<Change>) {
-        if self.open.take().is_some() {
-            changes.push(Change::End);
-        }
-    }
-}
-
 impl Block {
+    /// An empty one.
+    pub(super) fn new(part: PartKind) -> Self {
+        match part {
+            PartKind::Reasoning => Self::Thinking(String::new()),
+            PartKind::Text => Self::Text(String::new()),
+            PartKind::Call { name } => {
+                let id = format!("toolu_{:016x}{:08x}", random(), random() as u32);
+                Self::Call { id, name, arguments: String::new() }
+            }
+        }
+    }
+
     /// Appends to it.
     pub(super) fn grow(&mut self, more: &str) {
         match self {

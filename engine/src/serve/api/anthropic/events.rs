@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::content::{Block, BlockCutter, Change, signature, stop};
+use super::content::{Block, signature, stop};
 use super::error::MessagesError;
 use super::messages::message;
 use super::usage;
 use crate::serve::answer::Piece;
+use crate::serve::api::cutter::{Change, ReplyCutter};
 use crate::serve::job::Failure;
 use crate::serve::sse::{Chunks, Frame};
 use crate::serve::stamp::Stamp;
@@ -17,7 +18,7 @@ use crate::text::Event;
 
 /// An answer as named events.
 pub(super) struct MessageEvents {
-    cutter: BlockCutter,
+    cutter: ReplyCutter,
     /// The block that is open, or was last.
     block: Option<Block>,
     /// Blocks begun.
@@ -33,7 +34,7 @@ impl MessageEvents {
         // What of it a cache held is known at the end.
         body["usage"] = usage::json(Usage { prompt_tokens, ..Usage::default() });
         let mut events = Self {
-            cutter: BlockCutter::default(),
+            cutter: ReplyCutter::default(),
             block: None,
             blocks: 0,
             ending: None,
@@ -50,7 +51,8 @@ impl MessageEvents {
 
     fn change(&mut self, change: Change) {
         match change {
-            Change::Start(block) => {
+            Change::Start(part) => {
+                let block = Block::new(part);
                 let mut content = block.json();
                 if let Block::Thinking(_) = block {
                     content["signature"] = "".into();

@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::content::{Block, BlockCutter, Change, stop};
+use super::content::{Block, stop};
 use super::error::MessagesError;
 use super::events::MessageEvents;
 use super::{request, usage};
@@ -18,6 +18,7 @@ use crate::serve::answer::TextReader;
 use crate::serve::answers::Answers;
 use crate::serve::api::body::read_object;
 use crate::serve::api::chat::{self, PreparedChat};
+use crate::serve::api::cutter::{Change, ReplyCutter};
 use crate::serve::app::{App, Origin};
 use crate::serve::sse;
 use crate::serve::stamp::Stamp;
@@ -40,7 +41,7 @@ pub(in crate::serve) async fn answer(
     let origin = Origin { peer, endpoint: "/v1/messages" };
     let answers = app.start(origin, vec![submission], 1, reader, permit).await?;
     let response = if reply.stream {
-        let events = MessageEvents::new(&Stamp::new("msg", &app), prompt_tokens);
+        let events = MessageEvents::new(&Stamp::new("msg_", &app), prompt_tokens);
         sse::respond(answers, events, app.options.ping_interval)
     } else {
         whole_reply(answers, &app).await?
@@ -62,8 +63,8 @@ pub(in crate::serve) async fn count(
 }
 
 async fn whole_reply(mut answers: Answers, app: &App) -> Result<Response, MessagesError> {
-    let stamp = Stamp::new("msg", app);
-    let (mut blocks, mut cutter, mut finish) = (Vec::<Block>::new(), BlockCutter::default(), None);
+    let stamp = Stamp::new("msg_", app);
+    let (mut blocks, mut cutter, mut finish) = (Vec::<Block>::new(), ReplyCutter::default(), None);
     while let Some(piece) = answers.piece().await {
         let (_, piece) = piece?;
         for event in piece.events {
@@ -72,7 +73,7 @@ async fn whole_reply(mut answers: Answers, app: &App) -> Result<Response, Messag
             }
             for change in cutter.changes(event) {
                 match change {
-                    Change::Start(block) => blocks.push(block),
+                    Change::Start(part) => blocks.push(Block::new(part)),
                     Change::Grow(more) => blocks.last_mut().into_iter().for_each(|b| b.grow(&more)),
                     Change::End => {}
                 }
