@@ -7,6 +7,7 @@
 #[rustfmt::skip]
 #[path = "../../../src/driver/bindings.rs"]
 mod bindings;
+mod beside;
 mod captures;
 mod devices;
 mod faults;
