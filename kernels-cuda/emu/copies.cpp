@@ -3,8 +3,10 @@
 #include "machine.h"
 
 #include <array>
+#include <deque>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace emu {
@@ -22,26 +24,25 @@ struct Barrier {
     unsigned made = 0;
 };
 
-// One thread's copies of 16 bytes: those not committed, then groups.
-struct Copy {
-    std::uint8_t *to;
-    const std::uint8_t *from;
-    bool there, done = false;
-};
+// One thread's copies of 16 bytes: how many are under way of those not committed, and of each group that was not waited for.
 struct Copies {
-    std::vector<std::vector<std::shared_ptr<Copy>>> groups;
-    std::vector<std::shared_ptr<Copy>> open;
+    std::shared_ptr<unsigned> open = std::make_shared<unsigned>(0);
+    std::deque<std::shared_ptr<unsigned>> groups;
 };
 
 std::map<const void *, Barrier> barriers;
-std::map<unsigned, Copies> copies;
-// Units of 16 bytes that `copy_16` filled and whose writer has not fenced since, with the writer.
-std::map<const std::uint8_t *, unsigned> unfenced;
+std::unordered_map<unsigned, Copies> copies;
+// Units of 16 bytes that `copy_16` and stores filled and whose writer has not fenced since, with the writer.
+std::unordered_map<const std::uint8_t *, unsigned> unfenced;
+// Of each thread, those that it filled.
+std::unordered_map<unsigned, std::vector<const std::uint8_t *>> filled;
 
 unsigned self() { return block_rank() << 16 | thread_number(); }
 
 void advance(Barrier &barrier) {
-    if (barrier.awaited == 0 && barrier.bytes == 0) barrier.phase ^= 1, barrier.awaited = barrier.arrivals;
+    if (barrier.awaited != 0 || barrier.bytes != 0) return;
+    barrier.phase ^= 1, barrier.awaited = barrier.arrivals;
+    change();
 }
 
 Barrier &known(const void *place) {
@@ -64,6 +65,11 @@ std::uint8_t *target(void *to, std::size_t bytes, unsigned alignment) {
     return place;
 }
 
+void fill(const std::uint8_t *place) {
+    unfenced[place] = self();
+    filled[self()].push_back(place);
+}
+
 unsigned swizzled(unsigned offset) { return offset ^ (offset >> 3 & 0x70); }
 }  // namespace
 
@@ -71,6 +77,7 @@ void hopper_begin_copies() {
     barriers.clear();
     copies.clear();
     unfenced.clear();
+    filled.clear();
 }
 
 // Whether a unit that products read was written without a fence since.
@@ -111,9 +118,9 @@ void barrier_expect(unsigned long long *barrier, unsigned bytes) {
 }
 void barrier_arrive(unsigned long long *barrier) { arrive(known(barrier)); }
 void barrier_wait(unsigned long long *barrier, unsigned parity, const char *file, int line) {
-    known(barrier);
+    const Barrier &own = known(barrier);
     if (left_out({"barrier_wait", file, line})) return;
-    wait_until([=] { return barriers[barrier].phase != parity; });
+    wait_until([&own, parity] { return own.phase != parity; });
 }
 
 // The box to one block of the cluster, which knows its barrier.
@@ -168,45 +175,43 @@ void copy_16(void *to, const void *from, bool there) {
     if (there && (std::uintptr_t)from % 16 != 0) fail("copy_16 takes addresses that are multiples of 16");
     std::uint8_t *place = target(to, 16, 16);
     std::memset(place, POISON, 16);
-    auto copy = std::make_shared<Copy>(Copy{place, (const std::uint8_t *)from, there});
-    copies[self()].open.push_back(copy);
-    unfenced[place] = self();
-    later([=] {
-        if (copy->there) std::memcpy(copy->to, copy->from, 16);
-        else std::memset(copy->to, 0, 16);
-        copy->done = true;
+    std::shared_ptr<unsigned> open = copies[self()].open;
+    ++*open;
+    fill(place);
+    later([=, thread = current()] {
+        if (there) std::memcpy(place, from, 16);
+        else std::memset(place, 0, 16);
+        if (--*open == 0) wake(thread);
     });
 }
 void store_16(void *to, const unsigned (&words)[4]) {
     std::uint8_t *place = target(to, 16, 16);
     std::memcpy(place, words, 16);
-    unfenced[place] = self();
+    fill(place);
 }
 void copy_commit() {
     Copies &own = copies[self()];
     own.groups.push_back(std::move(own.open));
-    own.open.clear();
+    own.open = std::make_shared<unsigned>(0);
 }
 void copy_wait_for(unsigned pending, const char *file, int line) {
     if (left_out({"copy_wait", file, line})) return;
-    unsigned thread = self();
-    std::size_t groups = copies[thread].groups.size(), needed = groups > pending ? groups - pending : 0;
-    wait_until([=] {
-        for (std::size_t i = 0; i < needed; i++) {
-            for (auto &copy : copies[thread].groups[i]) {
-                if (!copy->done) return false;
-            }
-        }
-        return true;
-    });
-    for (std::size_t i = 0; i < needed; i++) copies[thread].groups[i].clear();
+    auto &groups = copies[self()].groups;
+    for (; groups.size() > pending; groups.pop_front()) {
+        wait_until([under_way = groups.front()] { return *under_way == 0; });
+    }
 }
 void async_fence(const char *file, int line) {
     if (left_out({"async_fence", file, line})) return;
-    std::erase_if(unfenced, [](const auto &unit) { return unit.second == self(); });
+    for (const std::uint8_t *place : filled[self()]) {
+        auto found = unfenced.find(place);
+        if (found != unfenced.end() && found->second == self()) unfenced.erase(found);
+    }
+    filled[self()].clear();
 }
 
 unsigned cluster_rank() { return block_rank(); }
+unsigned cluster_number() { return block_index.x / cluster_blocks(); }
 void cluster_sync(const char *file, int line) {
     if (!left_out({"cluster_sync", file, line})) cluster_barrier();
 }

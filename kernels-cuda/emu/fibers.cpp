@@ -59,6 +59,8 @@ struct Fiber {
     Meeting *at = nullptr;
     unsigned round = 0;
     std::function<bool()> until;
+    // What had changed when it last asked for the condition.
+    std::uint64_t asked = 0;
     // The cluster's round that it has come to.
     unsigned come = ~0u;
     // Rounds that it came from.
@@ -75,6 +77,10 @@ Meeting cluster;
 std::vector<std::function<void()>> events;
 std::map<unsigned, std::deque<std::function<void()>>> queues;
 std::size_t dynamic_bytes = 0;
+// Changes that conditions may be of.
+std::uint64_t changes = 1;
+// Whom alone the last event concerned.
+Fiber *woken = nullptr;
 Moment moment = Moment::any;
 // A warp that runs when no other can, counted through the cluster.
 unsigned slow = ~0u;
@@ -104,6 +110,7 @@ unsigned threads_of_block() { return block_extent.x * block_extent.y * block_ext
 void pass(Meeting &meeting) {
     meeting.arrived = 0;
     meeting.round++;
+    changes++;
 }
 
 // From the fiber that runs to the scheduler.
@@ -197,9 +204,13 @@ __attribute__((noinline)) void resume(Fiber &fiber) {
 }
 
 // Whether it may run.
-bool ready(const Fiber &fiber) {
+bool ready(Fiber &fiber) {
     if (fiber.ended || (fiber.at && fiber.at->round == fiber.round)) return false;
-    return !fiber.until || fiber.until();
+    if (!fiber.until) return true;
+    if (fiber.asked == changes) return false;
+    if (fiber.until()) return true;
+    fiber.asked = changes;
+    return false;
 }
 
 // One of the things that happen later; whether there was one.
@@ -209,7 +220,8 @@ bool happen() {
     unsigned pick = random(all);
     if (pick < events.size()) {
         auto event = std::move(events[pick]);
-        events.erase(events.begin() + pick);
+        std::swap(events[pick], events.back());
+        events.pop_back();
         event();
     } else {
         auto queue = std::next(queues.begin(), pick - (unsigned)events.size());
@@ -280,8 +292,18 @@ bool run_threads(unsigned threads) {
         if (!failure.empty()) return false;
         awake = false;
         if (moved || (held && random(2) == 0 && happen())) continue;
-        if (held) awake = true;
-        else if (!happen()) return false;
+        if (held) {
+            awake = true;
+            continue;
+        }
+        // Nobody can go on before something changes.
+        for (std::uint64_t before = changes; changes == before && failure.empty();) {
+            woken = nullptr;
+            if (!happen()) return false;
+            if (!woken || !ready(*woken)) continue;
+            resume(*woken);
+            left -= woken->ended;
+        }
     }
     return true;
 }
@@ -317,8 +339,14 @@ std::size_t shared_bytes() { return dynamic_bytes; }
 
 void wait_until(std::function<bool()> condition) {
     if (condition()) return;
-    running->until = std::move(condition);
+    running->until = std::move(condition), running->asked = changes;
     pause();
+}
+void change() { changes++; }
+void *current() { return running; }
+void wake(void *thread) {
+    woken = (Fiber *)thread;
+    woken->asked = 0;
 }
 void later(std::function<void()> event) { events.push_back(std::move(event)); }
 void queue_step(unsigned queue, std::function<void()> step) { queues[queue].push_back(std::move(step)); }
@@ -390,6 +418,14 @@ const std::uint64_t *shown(std::uint64_t word) {
     words[running->number % LANES] = word;
     meet(*running->warp);
     return words;
+}
+
+void together(std::uint64_t word, void (*work)(const std::uint64_t *words)) {
+    Meeting &warp = *running->warp;
+    std::uint64_t *words = running->shown[warp.round % 2];
+    words[running->number % LANES] = word;
+    if (warp.arrived + 1 == warp.members) work(words);
+    meet(warp);
 }
 
 std::uint64_t shuffle(std::uint64_t word, unsigned (*from)(unsigned lane, unsigned step), unsigned step) {

@@ -29,6 +29,7 @@ void *peer(void *place, unsigned rank);
 enum class Format { e4m3, bf16, f16, s8 };
 void product(Format format, float *d, unsigned count, const std::uint32_t *registers, std::uint64_t a, std::uint64_t b,
              bool add);
+void product_of_warp(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 void products_wait(unsigned pending);
 }  // namespace emu
 
@@ -50,6 +51,7 @@ void copy_wait_for(unsigned pending, const char *file, int line);
 template <int PENDING> void copy_wait(EMU_SITE) { copy_wait_for(PENDING, file, line); }
 void async_fence(EMU_SITE);
 unsigned cluster_rank();
+unsigned cluster_number();
 void cluster_sync(EMU_SITE);
 template <typename T> T *peer_shared(T *place, unsigned rank) { return (T *)emu::peer((void *)place, rank); }
 void cluster_arrive(EMU_SITE);
@@ -82,10 +84,10 @@ unsigned bytes_by_nibbles(unsigned lower, unsigned upper, unsigned nibbles);
 
 #define EMU_PRODUCT(NAME, FORMAT, ADD)                                                                                \
     template <int COUNT> void NAME(float (&d)[COUNT], unsigned long long a, unsigned long long b) {                   \
-        emu::product(emu::Format::FORMAT, d, COUNT, nullptr, a, b, ADD);                                              \
+        emu::product(emu::Format::FORMAT, d, COUNT, nullptr, a, b, ADD);                                      \
     }                                                                                                                 \
     template <int COUNT> void NAME(float (&d)[COUNT], const unsigned (&a)[4], unsigned long long b) {                 \
-        emu::product(emu::Format::FORMAT, d, COUNT, a, 0, b, ADD);                                                    \
+        emu::product(emu::Format::FORMAT, d, COUNT, a, 0, b, ADD);                                            \
     }
 EMU_PRODUCT(mma_e4m3, e4m3, false)
 EMU_PRODUCT(mma_e4m3_add, e4m3, true)
@@ -94,6 +96,13 @@ EMU_PRODUCT(mma_bf16_add, bf16, true)
 EMU_PRODUCT(mma_f16, f16, false)
 EMU_PRODUCT(mma_f16_add, f16, true)
 #undef EMU_PRODUCT
+inline void mma_bf16_warp(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    emu::product_of_warp(d, a, b);
+}
+unsigned turned(unsigned pair);
+unsigned bf16_pair(float lower, float upper);
+inline float power_of_two(float x) { return std::exp2(x); }
+
 // Whole numbers lie in the places of floats.
 template <int COUNT> void mma_s8(int (&d)[COUNT], const unsigned (&a)[4], unsigned long long b) {
     emu::product(emu::Format::s8, (float *)d, COUNT, a, 0, b, false);

@@ -10,6 +10,11 @@ unsigned thread_number();
 unsigned block_rank();
 unsigned cluster_blocks();
 
+// Words that the lanes of the running thread's warp show each other, until the next but one time.
+const std::uint64_t *shown(std::uint64_t word);
+// The lanes bring a word each; the last of them does `work` with all before any goes on.
+void together(std::uint64_t word, void (*work)(const std::uint64_t *words));
+
 // Whether all threads of a block of the running cluster have ended, and its memory with them.
 bool has_ended(unsigned rank);
 
@@ -18,8 +23,13 @@ bool has_ended(unsigned rank);
 std::uint8_t *shared_memory(unsigned rank);
 std::size_t shared_bytes();
 
-// The running thread goes on when this holds; if it never does, the launch fails.
+// The running thread goes on when this holds; if it never does, the launch fails. It is asked when `change` told of a change,
+// or threads met.
 void wait_until(std::function<bool()> ready);
+void change();
+// The running thread, and a change that is for one thread alone.
+void *current();
+void wake(void *thread);
 
 // Copies happen once, at a moment that the schedule picks.
 void later(std::function<void()> event);

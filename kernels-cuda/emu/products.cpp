@@ -5,11 +5,12 @@
 #include "hopper.h"
 #include "machine.h"
 
-#include <bit>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <deque>
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 namespace emu {
@@ -18,16 +19,6 @@ void hopper_begin_copies();
 
 namespace {
 constexpr unsigned LANES = 32;
-
-// A factor: significand in steps, exponent of the binade; or else what no number it is.
-struct Factor {
-    int significand, exponent;
-    // Infinite or NaN where it is no number, 0 where it is one.
-    float other;
-
-    // As its sign and kind decide what a product with an infinity is.
-    float kind() const { return other != 0 ? other : (float)significand; }
-};
 
 struct FormatFacts {
     // Bits of an element, of its fraction and exponent; the bias; depth of a product; fraction bits kept.
@@ -43,61 +34,73 @@ constexpr FormatFacts facts(Format format) {
     }
 }
 
-Factor factor(Format format, unsigned code) {
-    if (format == Format::s8) return {(std::int8_t)code, 0, true};
-    FormatFacts f = facts(format);
-    int mantissa = (int)(code & ((1u << f.fraction) - 1)), exponent = (int)(code >> f.fraction & ((1u << f.exponent) - 1));
-    bool negative = code >> (f.bits - 1) & 1;
-    bool finite = format == Format::e4m3 ? (code & 0x7F) != 0x7F : exponent != (1 << f.exponent) - 1;
-    int significand = exponent ? mantissa + (1 << f.fraction) : mantissa;
-    float other = finite ? 0 : mantissa ? std::nanf("") : negative ? -INFINITY : INFINITY;
-    return {negative ? -significand : significand, (exponent ? exponent : 1) - f.bias, other};
+constexpr unsigned MOST_DEPTH = 32;
+// The exponent of zero: lower than any that a product has.
+constexpr int NO_BINADE = -100000;
+
+// 2^power of a normal number.
+double power_of(int power) { return std::bit_cast<double>((std::uint64_t)(power + 1023) << 52); }
+
+// Factors that meet those of another row: numbers, and exponents of their binades, the lowest binade's for subnormal ones.
+struct Row {
+    double number[MOST_DEPTH];
+    int binade[MOST_DEPTH];
+    bool finite = true;
+
+    void set(Format format, unsigned k, unsigned code) {
+        if (format == Format::s8) {
+            number[k] = (std::int8_t)code, binade[k] = 0;
+            return;
+        }
+        FormatFacts f = facts(format);
+        int mantissa = (int)(code & ((1u << f.fraction) - 1)), exponent = (int)(code >> f.fraction & ((1u << f.exponent) - 1));
+        bool negative = code >> (f.bits - 1) & 1;
+        bool there = format == Format::e4m3 ? (code & 0x7F) != 0x7F : exponent != (1 << f.exponent) - 1;
+        int significand = exponent ? mantissa + (1 << f.fraction) : mantissa, own = (exponent ? exponent : 1) - f.bias;
+        double magnitude = there ? significand * power_of(own - f.fraction) : mantissa ? std::nan("") : (double)INFINITY;
+        number[k] = negative ? -magnitude : magnitude, binade[k] = significand ? own : NO_BINADE;
+        finite &= there;
+    }
+};
+
+// Towards zero: 13 fraction bits of it, or those of f32.
+float result(Format format, double exact) {
+    if (std::abs(exact) >= 0x1p128) return exact < 0 ? -INFINITY : INFINITY;
+    float near = (float)exact;
+    std::uint32_t bits = std::bit_cast<std::uint32_t>(near);
+    if (std::abs((double)near) > std::abs(exact)) bits--;
+    if (format == Format::e4m3) bits &= ~0x3FFu;
+    return bits << 1 ? std::bit_cast<float>(bits) : 0;
 }
 
-// x 2^power towards zero.
-std::int64_t cut(std::int64_t x, int power) {
-    if (power >= 0) return x << power;
-    if (power < -62) return 0;
-    return x < 0 ? -(-x >> -power) : x >> -power;
-}
-
-float result(Format format, std::int64_t sum, int exponent) {
-    double exact = std::ldexp((double)sum, exponent);
-    if (exact == 0) return 0;
-    // Towards zero: 13 fraction bits of it, or those of f32.
-    int fraction = format == Format::e4m3 ? 13 : 23, binade = std::max(std::ilogb(exact), -126);
-    return (float)std::ldexp(std::trunc(std::ldexp(exact, fraction - binade)), binade - fraction);
+int binade_of(float c) {
+    int exponent = (int)(std::bit_cast<std::uint32_t>(c) >> 23 & 0xFF);
+    return exponent ? exponent - 127 : std::ilogb(c);
 }
 
 // One output: the factors of its row and column, and the accumulator.
-float output(Format format, const Factor *a, const Factor *b, float c) {
-    FormatFacts f = facts(format);
+float output(Format format, const Row &a, const Row &b, float c) {
+    const int depth = facts(format).depth, kept = facts(format).kept;
     if (format == Format::s8) {
         std::int32_t sum = std::bit_cast<std::int32_t>(c);
-        for (int k = 0; k < f.depth; k++) sum += a[k].significand * b[k].significand;
+        for (int k = 0; k < depth; k++) sum += (std::int32_t)(a.number[k] * b.number[k]);
         return std::bit_cast<float>(sum);
     }
-    int largest = -10000;
-    bool finite = std::isfinite(c);
-    for (int k = 0; k < f.depth; k++) {
-        finite &= a[k].other == 0 && b[k].other == 0;
-        if (a[k].significand && b[k].significand) largest = std::max(largest, a[k].exponent + b[k].exponent);
-    }
-    if (!finite) {
+    if (!a.finite || !b.finite || !std::isfinite(c)) {
         float sum = std::isfinite(c) ? 0 : c;
-        for (int k = 0; k < f.depth; k++) {
-            if (a[k].other != 0 || b[k].other != 0) sum += a[k].kind() * b[k].kind();
+        for (int k = 0; k < depth; k++) {
+            if (!std::isfinite(a.number[k]) || !std::isfinite(b.number[k])) sum += (float)(a.number[k] * b.number[k]);
         }
         return sum;
     }
-    if (c != 0) largest = std::max(largest, std::ilogb(c));
-    if (largest == -10000) return c;
-    std::int64_t sum = (std::int64_t)std::trunc(std::ldexp((double)c, f.kept - largest));
-    for (int k = 0; k < f.depth; k++) {
-        std::int64_t product = (std::int64_t)a[k].significand * b[k].significand;
-        sum += cut(product, a[k].exponent + b[k].exponent - 2 * f.fraction + f.kept - largest);
-    }
-    return result(format, sum, largest - f.kept);
+    int largest = c != 0 ? binade_of(c) : NO_BINADE;
+    for (int k = 0; k < depth; k++) largest = std::max(largest, a.binade[k] + b.binade[k]);
+    if (largest <= NO_BINADE / 2) return c;
+    // Exact: a product has few bits, and at most twenty eight of it are kept.
+    double unit = power_of(kept - largest);
+    std::int64_t sum = (std::int32_t)(c * unit);
+    for (int k = 0; k < depth; k++) sum += (std::int32_t)(a.number[k] * b.number[k] * unit);
+    return result(format, (double)sum * power_of(largest - kept));
 }
 
 // One thread's accumulator with products that are not waited for.
@@ -112,6 +115,8 @@ struct Thread {
     // Products before each commit.
     std::vector<std::uint64_t> groups;
     bool fenced = false;
+    // Those whose wait was left out: what they were to fill may be gone by the next.
+    std::vector<std::map<float *, Accumulator>::node_type> abandoned;
 };
 
 // One product of a warp: its lanes come one by one.
@@ -129,56 +134,55 @@ struct Warp {
     std::uint64_t done = 0;
 };
 
-std::map<unsigned, Thread> threads;
-std::map<unsigned, Warp> warps;
+std::unordered_map<unsigned, Thread> threads;
+std::unordered_map<unsigned, Warp> warps;
 
 unsigned warp_number() { return block_rank() << 16 | thread_number() / LANES; }
 Thread &own() { return threads[block_rank() << 16 | thread_number()]; }
 
 // Elements of a row of an operand in shared memory.
-void read_row(Format format, unsigned rank, std::uint64_t operand, unsigned row, Factor *to) {
-    FormatFacts f = facts(format);
-    unsigned start = (unsigned)(operand & 0x3FFF) << 4, group = (unsigned)(operand >> 32 & 0x3FFF) << 4;
-    for (int k = 0; k < f.depth; k++) {
-        unsigned code = 0;
-        for (int byte = 0; byte < f.bits / 8; byte++) {
-            unsigned at = start + row / 8 * group + row % 8 * 128 + (unsigned)(k * f.bits / 8 + byte);
-            at ^= at >> 3 & 0x70;
-            if (at >= shared_bytes()) return fail("a product reads behind the shared memory");
-            const std::uint8_t *place = shared_memory(rank) + at;
-            if (is_unfenced(shared_memory(rank) + at / 16 * 16)) {
-                return fail("a product reads what was written without async_fence");
-            }
-            code |= (unsigned)*place << 8 * byte;
+void read_row(Format format, unsigned rank, std::uint64_t operand, unsigned row, Row &to) {
+    const FormatFacts f = facts(format);
+    const unsigned start = (unsigned)(operand & 0x3FFF) << 4, group = (unsigned)(operand >> 32 & 0x3FFF) << 4;
+    const unsigned bytes = (unsigned)f.bits / 8, end = (unsigned)shared_bytes();
+    const std::uint8_t *memory = shared_memory(rank);
+    unsigned checked = ~0u;
+    for (unsigned k = 0; k < (unsigned)f.depth; k++) {
+        unsigned at = start + row / 8 * group + row % 8 * 128 + k * bytes;
+        at ^= at >> 3 & 0x70;
+        if (at + bytes > end) return fail("a product reads behind the shared memory");
+        if (at / 16 != checked && is_unfenced(memory + at / 16 * 16)) {
+            return fail("a product reads what was written without async_fence");
         }
-        to[k] = factor(format, code);
+        checked = at / 16;
+        to.set(format, k, bytes == 1 ? memory[at] : memory[at] | (unsigned)memory[at + 1] << 8);
     }
 }
 
-void read_registers(const Operation &op, unsigned row, Factor *to) {
-    FormatFacts f = facts(op.format);
+void read_registers(const Operation &op, unsigned row, Row &to) {
+    const FormatFacts f = facts(op.format);
     int each = 32 / f.bits;
     for (int k = 0; k < f.depth; k++) {
         // Four lanes hold a row; each register one run of `each` columns, registers of the same row two apart.
         unsigned lane = row % 8 * 4 + (unsigned)(k / each % 4), word = (unsigned)(k / (4 * each)) * 2 + row / 8;
-        to[k] = factor(op.format, op.registers[lane][word] >> k % each * f.bits & (f.bits == 8 ? 0xFFu : 0xFFFFu));
+        unsigned code = op.registers[lane][word] >> k % each * f.bits & (f.bits == 8 ? 0xFFu : 0xFFFFu);
+        to.set(op.format, (unsigned)k, code);
     }
 }
 
 void execute(unsigned rank, unsigned warp, const Operation &op) {
-    FormatFacts f = facts(op.format);
     unsigned columns = op.count * 2, first = warp % 4 * 16;
-    std::vector<Factor> a(16 * f.depth), b((std::size_t)columns * f.depth);
+    std::vector<Row> a(16), b(columns);
     for (unsigned r = 0; r < 16; r++) {
-        if (op.in_registers) read_registers(op, r, &a[r * f.depth]);
-        else read_row(op.format, rank, op.a, first + r, &a[r * f.depth]);
+        if (op.in_registers) read_registers(op, r, a[r]);
+        else read_row(op.format, rank, op.a, first + r, a[r]);
     }
-    for (unsigned n = 0; n < columns; n++) read_row(op.format, rank, op.b, n, &b[(std::size_t)n * f.depth]);
+    for (unsigned n = 0; n < columns; n++) read_row(op.format, rank, op.b, n, b[n]);
     for (unsigned lane = 0; lane < LANES; lane++) {
         for (unsigned i = 0; i < op.count; i++) {
             unsigned row = lane / 4 + (i & 2 ? 8 : 0), column = i / 4 * 8 + lane % 4 * 2 + (i & 1);
             float &d = op.to[lane]->value[i];
-            d = output(op.format, &a[row * f.depth], &b[(std::size_t)column * f.depth], op.add ? d : 0.0f);
+            d = output(op.format, a[row], b[column], op.add ? d : 0.0f);
         }
         op.to[lane]->outstanding--;
     }
@@ -225,6 +229,7 @@ void product(Format format, float *d, unsigned count, const std::uint32_t *regis
         execute(rank, warp, whole);
         warps[number].forming.erase(id);
         warps[number].done++;
+        change();
     });
 }
 
@@ -241,6 +246,38 @@ void products_wait(unsigned pending) {
     });
     thread.fenced = false;
 }
+
+// A lane's part of a product of its warp.
+namespace {
+struct InRegisters {
+    float *d;
+    const std::uint32_t *a, *b;
+};
+
+void execute_together(const std::uint64_t *words) {
+    constexpr unsigned ROWS = 16, COLUMNS = 8, DEPTH = 16;
+    auto part = [&](unsigned lane) { return *(const InRegisters *)words[lane]; };
+    auto code = [](std::uint32_t pair, unsigned k) { return pair >> 16 * (k % 2) & 0xFFFF; };
+    Row rows[ROWS], columns[COLUMNS];
+    for (unsigned k = 0; k < DEPTH; k++) {
+        unsigned own = k / 2 % 4, high = k / 8;
+        for (unsigned r = 0; r < ROWS; r++) rows[r].set(Format::bf16, k, code(part(r % 8 * 4 + own).a[2 * high + r / 8], k));
+        for (unsigned n = 0; n < COLUMNS; n++) columns[n].set(Format::bf16, k, code(part(n * 4 + own).b[high], k));
+    }
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        float *d = part(lane).d;
+        for (unsigned i = 0; i < 4; i++) {
+            d[i] = output(Format::bf16, rows[lane / 4 + i / 2 * 8], columns[lane % 4 * 2 + i % 2], d[i]);
+        }
+    }
+}
+}  // namespace
+
+// Products of a warp in registers, taken to round as those of warpgroups do.
+void product_of_warp(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+    InRegisters own = {d, a, b};
+    together((std::uint64_t)&own, execute_together);
+}
 }  // namespace emu
 
 using namespace emu;
@@ -256,15 +293,16 @@ unsigned bytes_by_nibbles(unsigned lower, unsigned upper, unsigned nibbles) {
     return bytes;
 }
 unsigned halves_of_e4m3(unsigned codes) {
-    unsigned halves = 0;
-    for (unsigned i = 0; i < 2; i++) {
-        unsigned code = codes >> 8 * i & 0xFF;
-        Factor value = factor(Format::e4m3, code);
-        _Float16 half = (_Float16)std::ldexp((double)std::abs(value.significand), value.exponent - 3);
-        unsigned bits = value.other == 0 ? std::bit_cast<std::uint16_t>(half) | (code & 0x80) << 8 : 0x7FFF;
-        halves |= bits << 16 * i;
-    }
-    return halves;
+    static const auto table = [] {
+        std::array<std::uint16_t, 256> table;
+        for (unsigned code = 0; code < 256; code++) {
+            Row row;
+            row.set(Format::e4m3, 0, code);
+            table[code] = row.finite ? std::bit_cast<std::uint16_t>((_Float16)row.number[0]) : 0x7FFF;
+        }
+        return table;
+    }();
+    return table[codes & 0xFF] | (unsigned)table[codes >> 8 & 0xFF] << 16;
 }
 unsigned product_of_halves(unsigned a, unsigned b) {
     unsigned halves = 0;
@@ -290,6 +328,24 @@ unsigned product_of_bf16s(unsigned a, unsigned b) {
     return both;
 }
 
+unsigned turned(unsigned pair) {
+    const std::uint64_t *words = shown(pair);
+    unsigned lane = thread_number() % LANES, both = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned row = lane % 4 * 2 + i, column = lane / 4;
+        both |= (unsigned)(words[row * 4 + column / 2] >> 16 * (column % 2) & 0xFFFF) << 16 * i;
+    }
+    return both;
+}
+// Any NaN gives the one that the device's conversions give.
+unsigned bf16_pair(float lower, float upper) {
+    auto rounded = [](float x) {
+        std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
+        return x == x ? (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 : 0x7FFF;
+    };
+    return rounded(lower) | rounded(upper) << 16;
+}
+
 unsigned long long operand_128(const void *place) {
     return (unsigned long long)((shared_address(place) & 0x3FFFF) >> 4) | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;
 }
@@ -298,5 +354,9 @@ void mma_fence(const char *file, int line) {
 }
 void mma_commit() { own().groups.push_back(own().issued); }
 void mma_wait_for(unsigned pending, const char *file, int line) {
-    if (!left_out({"mma_wait", file, line})) products_wait(pending);
+    if (!left_out({"mma_wait", file, line})) return products_wait(pending);
+    Thread &thread = own();
+    while (!thread.accumulators.empty()) {
+        thread.abandoned.push_back(thread.accumulators.extract(thread.accumulators.begin()));
+    }
 }

@@ -87,6 +87,12 @@ DEVICE u32 cluster_rank() {
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
+// Of the clusters along x.
+DEVICE u32 cluster_number() {
+    u32 number;
+    asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(number));
+    return number;
+}
 // All threads of all blocks of the cluster; what was written before is seen after.
 DEVICE void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -149,7 +155,6 @@ DEVICE u32 forgotten(u32 x) {
     return x;
 }
 
-
 // Four of eight bytes, those that the lower nibbles of `nibbles` name by three bits; where the fourth bit is set, all bits
 // are the sign of the byte.
 DEVICE u32 bytes_by_nibbles(u32 lower, u32 upper, u32 nibbles) {
@@ -181,6 +186,34 @@ DEVICE u32 product_of_bf16s(u32 a, u32 b) {
     u32 product;
     asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
     return product;
+}
+
+// Two numbers of f32 as bf16, the first in the lower half.
+DEVICE u32 bf16_pair(float lower, float upper) {
+    u32 pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(upper), "f"(lower));
+    return pair;
+}
+// 2^x, to two units in the last place.
+DEVICE float power_of_two(float x) {
+    float power;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+}
+
+// A product of one warp, in registers, done when it returns: d[16, 8] += a[16, 16] b[8, 16]^T of bf16. Lane t holds
+// d[2 h + i] = row t / 4 + 8 h, column t % 4 * 2 + i; a[2 k + h] is columns 8 k + t % 4 * 2 and the next of the same
+// rows, b[k] the same columns of row t / 4.
+DEVICE void mma_bf16_warp(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+// Eight rows of eight 16-bit elements, row t / 4 in four lanes, two a lane: the same, rows for columns.
+DEVICE u32 turned(u32 pair) {
+    u32 other;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(other) : "r"(pair));
+    return other;
 }
 
 // Matrix products of a warpgroup: d[64, N] = a[64, K] b[N, K]^T, added to d by the forms that say so. Thread t holds, for each 8
