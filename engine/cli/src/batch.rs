@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 
 use serde_json::Value;
-use tandem_engine::serve::{Batch, BatchRequest};
+use tandem_engine::serve::{BatchRequest, answer_batch};
 use tandem_engine::{Error, Result, regular_file};
 
 use crate::arguments::Common;
@@ -32,10 +32,10 @@ pub(crate) fn run(
     if left.is_empty() {
         return Ok(());
     }
-    let Served { engine, model, options } = Served::load(common, limits, sequences, None)?;
+    let local = Served::load(common, limits, sequences, None)?.local()?;
     let mut progress = Progress::counting("answering requests");
     let mut done = total - left.len() as u64;
-    Batch::new(engine, model, options).run(left, |line| {
+    answer_batch(&local, left, |line| {
         let written = file.write_all(format!("{line}\n").as_bytes());
         written.map_err(|source| failed("write", output, source))?;
         done += 1;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tandem_engine::Result;
 use tandem_engine::model::v41::vision_tower::picture_limits;
-use tandem_engine::serve::{EngineHandle, Sequences, ServedModel, ServedPictures, ServerOptions};
+use tandem_engine::serve::{
+    EngineHandle, Local, Sequences, ServedModel, ServedPictures, ServerOptions,
+};
 
 use crate::arguments::Common;
 use crate::limits::Limits;
@@ -45,5 +47,13 @@ impl Served {
         let name = name.map_or(source.name, str::to_owned);
         let options = ServerOptions { numerics, ..ServerOptions::new(name) };
         Ok(Self { engine, model, options })
+    }
+
+    /// The same for this process alone.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub(crate) fn local(self) -> Result<Local> {
+        Local::new(self.engine, self.model, self.options)
     }
 }

@@ -207,9 +207,18 @@ impl App {
         let (sampling, stop_ids) = (reply.sampling.clone(), reply.stop_ids.clone());
         let cache_salt = reply.cache_salt.clone();
         let client = ClientId::default();
-        let form = reply.form.clone();
-        let job =
-            Job { client, prompt, pictures, form, stop_ids, max_tokens, cache_salt, sampling };
+        let (form, drafts) = (reply.form.clone(), reply.drafts);
+        let job = Job {
+            client,
+            prompt,
+            pictures,
+            form,
+            stop_ids,
+            max_tokens,
+            drafts,
+            cache_salt,
+            sampling,
+        };
         Ok(Submission { job, reported_limit })
     }
 

@@ -1,25 +1,14 @@
 //! Requests of a file, in OpenAI's batch form, answered as the server would, without a network.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::ConnectInfo;
-use axum::http::{Request, StatusCode, header};
-use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tower::ServiceExt;
 
-use super::app::{App, ServedModel};
-use super::mailbox::EngineHandle;
-use super::options::ServerOptions;
+use super::local::{Local, LocalReply, Routes};
 use super::random::random;
-use super::server::router;
+use crate::Result;
 use crate::error::printable;
-use crate::{Error, Result};
 
 /// What a batch may ask.
 const PATHS: [&str; 3] = ["/v1/chat/completions", "/v1/completions", "/v1/responses"];
@@ -72,94 +61,53 @@ impl BatchRequest {
         &self.custom_id
     }
 
-    fn request(&self) -> Request<Body> {
-        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Request::post(self.path)
-            .header(header::CONTENT_TYPE, "application/json")
-            .extension(ConnectInfo(peer))
-            .body(Body::from(self.body.clone()))
-            .expect("a path of ours is one of HTTP")
-    }
-
     /// The line that tells the answer.
-    fn line(&self, status: StatusCode, body: &Value) -> String {
+    fn line(&self, reply: &LocalReply) -> String {
         json!({
             "id": format!("batch_req_{:016x}{:016x}", random(), random()),
             "custom_id": self.custom_id,
-            "response": { "status_code": status.as_u16(), "body": body },
+            "response": { "status_code": reply.status(), "body": reply.json() },
             "error": null,
         })
         .to_string()
     }
-}
 
-/// One model on one engine, for a file of requests.
-pub struct Batch {
-    app: Arc<App>,
-}
-
-impl Batch {
-    /// A batch on an engine. The options tell the model's name and the bounds of requests.
-    pub fn new(engine: EngineHandle, model: ServedModel, options: ServerOptions) -> Self {
-        Self { app: Arc::new(App::new(engine, model, options)) }
-    }
-
-    /// Answers all requests, twice as many at a time as the engine runs; `answered` is given a line for each, as they are
-    /// done. A request that is refused has a line that says why, and holds nobody up.
-    ///
-    /// # Errors
-    /// What `answered` returns, which ends the batch; [`Error::Io`] when the system gives no threads; when the engine cannot
-    /// go on, what was wrong with it, [`Error::Internal`] when its thread panicked.
-    pub fn run(
-        self,
-        requests: Vec<BatchRequest>,
-        mut answered: impl FnMut(&str) -> Result<()>,
-    ) -> Result<()> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        let path = || "the batch".to_owned();
-        let runtime =
-            runtime.map_err(|source| Error::Io { action: "start", path: path(), source })?;
-        let at_once = self.app.engine.limits().max_sequences.saturating_mul(2);
-        let at_once = at_once.min(self.app.admission.total()) as usize;
-        let router = router(Arc::clone(&self.app));
-        let ended = runtime.block_on(async {
-            let (mut requests, mut under_way) = (requests.into_iter(), JoinSet::new());
-            loop {
-                while under_way.len() < at_once {
-                    let Some(request) = requests.next() else { break };
-                    under_way.spawn(answer(router.clone(), request));
-                }
-                let Some(line) = under_way.join_next().await else { return Ok(()) };
-                let invariant = || "the engine's thread ends after the batch".to_owned();
-                let fault = || self.app.engine.take_fault();
-                let fault = || fault().unwrap_or(Error::Internal { invariant: invariant() });
-                let line = line.expect("handlers do not panic");
-                answered(&line.ok_or_else(fault)?)?;
+    /// The line, once there is room for the request; `None` when the engine is gone.
+    async fn answer(self, routes: Routes) -> Option<String> {
+        loop {
+            let reply = routes.post(self.path, &self.body).await;
+            match reply.status() {
+                429 => tokio::time::sleep(ROOM_INTERVAL).await,
+                503 => return None,
+                _ => return Some(self.line(&reply)),
             }
-        });
-        runtime.shutdown_background();
-        ended
-    }
-}
-
-/// The line of one request; `None` when the engine is gone.
-async fn answer(router: Router, request: BatchRequest) -> Option<String> {
-    loop {
-        let answered = router.clone().oneshot(request.request()).await;
-        let response: Response = answered.unwrap_or_else(|never| match never {});
-        let status = response.status();
-        match status {
-            StatusCode::TOO_MANY_REQUESTS => {
-                tokio::time::sleep(ROOM_INTERVAL).await;
-                continue;
-            }
-            StatusCode::SERVICE_UNAVAILABLE => return None,
-            _ => {}
         }
-        let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
-        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        return Some(request.line(status, &body));
     }
+}
+
+/// Answers all requests, twice as many at a time as the engine runs; `answered` is given a line for each, as they are
+/// done. A request that is refused has a line that says why, and holds nobody up.
+///
+/// # Errors
+/// What `answered` returns, which ends the batch; when the engine cannot go on, what was wrong with it,
+/// [`Error::Internal`] when its thread panicked.
+pub fn answer_batch(
+    local: &Local,
+    requests: Vec<BatchRequest>,
+    mut answered: impl FnMut(&str) -> Result<()>,
+) -> Result<()> {
+    local.block_on(async {
+        let (mut requests, mut under_way) = (requests.into_iter(), JoinSet::new());
+        loop {
+            while under_way.len() < local.at_once {
+                let Some(request) = requests.next() else { break };
+                under_way.spawn(request.answer(local.routes().clone()));
+            }
+            let Some(line) = under_way.join_next().await else { return Ok(()) };
+            let line = line.expect("handlers do not panic");
+            answered(&line.ok_or_else(|| local.fault())?)?;
+        }
+    })
 }
 
 #[cfg(test)]

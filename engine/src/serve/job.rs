@@ -19,6 +19,8 @@ pub struct Job {
     pub stop_ids: Vec<u32>,
     /// Most tokens to generate, at least 1; prompt and reply fit the context.
     pub max_tokens: u64,
+    /// Whether tokens may be drafted for it.
+    pub drafts: bool,
     /// Only jobs of equal salt share what the prefix cache keeps.
     pub cache_salt: String,
     /// How to choose them, and which log-probabilities to report.

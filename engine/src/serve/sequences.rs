@@ -50,7 +50,7 @@ impl<F: Forward> Generator for Sequences<F> {
             form: job.form,
             stop_ids: [&self.stop_ids[..], &job.stop_ids].concat(),
             max_tokens: Some(job.max_tokens),
-            drafts: self.drafts,
+            drafts: self.drafts && job.drafts,
             client: job.client,
             cache_salt: job.cache_salt,
         };

@@ -26,6 +26,16 @@ fn refused(server: &TestServer, more: Value) -> (String, String) {
 }
 
 #[test]
+fn a_request_may_do_without_drafts() {
+    let server = server();
+    assert!(job(&server, json!({})).drafts);
+    assert!(!job(&server, json!({ "drafts": false })).drafts);
+    server.completion(&completion(json!({ "drafts": false }))).ok();
+    assert!(!server.seen.lock().unwrap().jobs.last().unwrap().drafts);
+    assert_eq!(refused(&server, json!({ "drafts": 3 })).0, "drafts");
+}
+
+#[test]
 fn c077_sampling_limits() {
     let server = server();
     for (more, expected) in [

@@ -39,6 +39,8 @@ pub(in crate::serve) struct ReplyFields {
     pub(in crate::serve) form: Option<Grammar>,
     pub(super) stream: bool,
     pub(super) include_usage: bool,
+    /// Whether tokens may be drafted, which changes how fast a reply comes and not what is likely in it.
+    pub(in crate::serve) drafts: bool,
     /// Only requests of equal salt share cached prefixes.
     pub(in crate::serve) cache_salt: String,
 }
@@ -55,6 +57,7 @@ impl Default for ReplyFields {
             form: None,
             stream: false,
             include_usage: false,
+            drafts: true,
             cache_salt: String::new(),
         }
     }
@@ -80,6 +83,7 @@ impl ReplyFields {
                 return Err(ApiError::invalid("stream_options", "only with \"stream\": true"));
             }
         };
+        let drafts = fields.boolean("drafts")?.unwrap_or(true);
         let cache_salt = fields.text("cache_salt")?.unwrap_or_default();
         take_labels(fields)?;
         Ok(Self {
@@ -91,6 +95,7 @@ impl ReplyFields {
             form: None,
             stream,
             include_usage,
+            drafts,
             cache_salt,
         })
     }
