@@ -19,6 +19,7 @@ mod plan;
 mod progress;
 mod ready;
 mod rehearsal;
+mod requests;
 mod sampling;
 mod serve;
 mod served;

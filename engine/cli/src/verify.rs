@@ -10,16 +10,28 @@ use tandem_engine::weights::Files;
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
+use crate::limits::Limits;
 use crate::model::Source;
 use crate::progress::Progress;
-use crate::{backends, console};
+use crate::{backends, console, requests};
 
 /// What to compare with.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Folder of golden files, made on the same checkpoint
-    #[arg(long, value_name = "DIR")]
-    goldens: PathBuf,
+    #[arg(
+        long,
+        value_name = "DIR",
+        required_unless_present = "requests",
+        conflicts_with = "Limits"
+    )]
+    goldens: Option<PathBuf>,
+    /// Ask the model, as the server would, what it should know: a product of two numbers, with and without a stream, drafts,
+    /// reasoning, tools and the cache, and two pictures
+    #[arg(long, conflicts_with = "goldens")]
+    requests: bool,
+    #[command(flatten)]
+    limits: Limits,
 }
 
 /// Prints every figure; the last line is the verdict. Exit code 1 beyond a gate.
@@ -27,7 +39,10 @@ pub(crate) struct Options {
 /// # Errors
 /// Whatever is wrong with the checkpoint, the golden files or the device.
 pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
-    let goldens = Files::folder(&options.goldens);
+    let Some(folder) = &options.goldens else {
+        return requests::run(common, &options.limits);
+    };
+    let goldens = Files::folder(folder);
     goldens.names()?;
     let source = Source::named(common.model.as_deref())?;
     let devices = backends::open(common)?;
