@@ -56,6 +56,9 @@
 //! * `machine`: waves, memory, LDS, what is in flight, schedules.
 //! * `number`: small floating-point formats and how matrix units add.
 
+#[cfg(test)]
+extern crate self as tandem_gfxsim;
+
 mod class;
 mod counters;
 mod decode;
@@ -65,6 +68,14 @@ mod machine;
 mod number;
 mod object;
 mod schedule;
+// Layouts are put to the test by what the integration tests check.
+#[cfg(test)]
+#[path = "../tests/sim/matrices.rs"]
+mod matrices;
+#[cfg(test)]
+#[path = "../tests/sim/support.rs"]
+#[allow(dead_code)]
+mod support;
 mod target;
 
 pub use counters::Counters;

@@ -1,6 +1,7 @@
 //! LDS: reads, writes, atomic operations, and reads that transpose.
 
 use super::atomic::{self, Atomic};
+use super::layout::column_source;
 use crate::decode::{Operand, Parts, Value};
 use crate::fault::FaultKind;
 use crate::machine::{Action, Form, LANES, Lanes, Queues, Scope, Space, Step, Transfer};
@@ -158,9 +159,7 @@ impl LdsAccess {
     }
 }
 
-/// What a transposing read gives: in each group of 16 lanes the lanes' data, one behind the other, are a matrix
-/// of 16 columns of elements of `bits` bits; lane j of the group gets column j. `total` is the number of bits a
-/// lane.
+/// What a transposing read gives: columns of elements of `bits` bits, `total` bits a lane.
 pub(crate) fn transposed(rows: &[Lanes; 8], bits: u32, total: u32) -> [Lanes; 8] {
     let count = total / bits;
     let read = |lane: usize, element: u32| {
@@ -172,8 +171,8 @@ pub(crate) fn transposed(rows: &[Lanes; 8], bits: u32, total: u32) -> [Lanes; 8]
     for row in 0..count {
         let (word, shift) = ((row * bits / 32) as usize, row * bits % 32);
         let column: [u64; LANES] = std::array::from_fn(|lane| {
-            let element = row * 16 + lane as u32 % 16;
-            read((lane & !15) + (element / count) as usize, element % count) << shift
+            let (from, element) = column_source(lane, row as usize, count as usize);
+            read(from, element as u32) << shift
         });
         let words = columns[word..].iter_mut().zip([0, 32]);
         for (lanes, from) in words {

@@ -1,5 +1,6 @@
 //! Matrix products.
 
+use super::layout::{Layout, layout, place, result_place, scale_bytes, scale_lane};
 use crate::Target;
 use crate::decode::{Operand, Parts, Value};
 use crate::fault::FaultKind;
@@ -82,41 +83,6 @@ impl Format {
     }
 }
 
-/// Which elements of a row lie in which lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
-    /// Each group of lanes has consecutive elements.
-    Runs,
-    /// Each group of lanes has two runs of 16, half the depth apart.
-    SplitRuns,
-}
-
-/// Lane and first bit of element `k` of row `row`, where `groups` groups of `side` lanes share a row.
-fn place(
-    layout: Layout,
-    side: usize,
-    depth: usize,
-    bits: usize,
-    row: usize,
-    k: usize,
-) -> (usize, usize) {
-    let groups = LANES / side;
-    let each = depth / groups;
-    match layout {
-        Layout::Runs => (row + side * (k / each), k % each * bits),
-        Layout::SplitRuns => {
-            let run = k / 16;
-            (row + side * (run % groups), (run / groups * 16 + k % 16) * bits)
-        }
-    }
-}
-
-/// Register and lane of an element of C and of the result.
-fn result_place(side: usize, row: usize, column: usize) -> (usize, usize) {
-    let groups = LANES / side;
-    (4 * (row / (4 * groups)) + row % 4, row / 4 % groups * side + column)
-}
-
 fn unknown() -> String {
     "the mnemonic is not modelled".to_owned()
 }
@@ -144,10 +110,9 @@ pub(crate) fn decode(parts: &mut Parts<'_>) -> Result<Matrix, String> {
         let format = formats[at];
         let bits = format.bits() as usize;
         let first = registers(operand, (side * depth / LANES * bits).div_ceil(32) as u16)?;
-        let layout = if mixed && bits == 8 { Layout::SplitRuns } else { Layout::Runs };
         let source = scales.get(at).map(|scale| Source::decode(scale, Kind::B32)).transpose()?;
         let scale = source.map(|source| Scale { source, shift: 8 * selects[at] });
-        Ok(Side { first, format, layout, scale })
+        Ok(Side { first, format, layout: layout(mixed, bits), scale })
     };
     let results = (side * side / LANES) as u16;
     Ok(Matrix {
@@ -194,7 +159,7 @@ fn scale_selects(parts: &mut Parts<'_>, is_scaled: bool) -> Result<[u32; 2], Str
     }
     let low = parts.modifiers.bits("op_sel", 0)?;
     let high = parts.modifiers.bits("op_sel_hi", 0)?;
-    Ok([0, 1].map(|side| u32::from(low >> side & 1) + 2 * u32::from(high >> side & 1)))
+    Ok(scale_bytes(low, high))
 }
 
 fn registers(operand: &Operand, least: u16) -> Result<u16, String> {
@@ -294,62 +259,11 @@ impl Side {
                 let high = if shift + bits > 32 { registers[word + 1][lane] } else { 0 };
                 let pair = u64::from(registers[word][lane]) | u64::from(high) << 32;
                 let code = (pair >> shift & ((1u64 << bits) - 1)) as u32;
-                let scale = scales.as_ref().map_or(1.0, |scales| scales[row + side * (k / 32)]);
+                let scale =
+                    scales.as_ref().map_or(1.0, |scales| scales[scale_lane(side, row, k / 32)]);
                 elements.push(self.format.decode(code) * scale);
             }
         }
         Ok(elements)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_lie_where_the_published_formulas_say() {
-        for register in 0..16 {
-            for lane in 0..LANES {
-                let (row, column) =
-                    (8 * (register / 4) + 4 * (lane / 32) + register % 4, lane % 32);
-                assert_eq!(result_place(32, row, column), (register, lane));
-                if register < 4 {
-                    let (row, column) = (4 * (lane / 16) + register, lane % 16);
-                    assert_eq!(result_place(16, row, column), (register, lane));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn operands_lie_where_the_published_formulas_say() {
-        // 16-bit elements: four a lane, then the next group of lanes.
-        assert_eq!(place(Layout::Runs, 32, 8, 16, 5, 3), (5, 48));
-        assert_eq!(place(Layout::Runs, 32, 8, 16, 5, 4), (37, 0));
-        // FP4 of the scaled forms: 32 a lane.
-        assert_eq!(place(Layout::Runs, 16, 128, 4, 3, 33), (19, 4));
-        // FP8 of the scaled forms: two runs of 16 a lane, half the depth apart.
-        assert_eq!(place(Layout::SplitRuns, 32, 64, 8, 1, 17), (33, 8));
-        assert_eq!(place(Layout::SplitRuns, 32, 64, 8, 1, 33), (1, 136));
-        assert_eq!(place(Layout::SplitRuns, 16, 128, 8, 1, 70), (1, 176));
-    }
-
-    #[test]
-    fn every_element_has_a_place_of_its_own() {
-        for (layout, side, depth, bits) in
-            [(Layout::Runs, 16, 32, 16), (Layout::SplitRuns, 32, 64, 8)]
-        {
-            let all = (0..side)
-                .flat_map(|row| (0..depth).map(move |k| place(layout, side, depth, bits, row, k)));
-            let mut places: Vec<_> = all.collect();
-            places.sort_unstable();
-            places.dedup();
-            assert_eq!(places.len(), side * depth);
-            assert!(
-                places
-                    .iter()
-                    .all(|(lane, bit)| *lane < LANES && *bit < side * depth / LANES * bits)
-            );
-        }
     }
 }

@@ -14,6 +14,7 @@ mod float64;
 pub(crate) mod flow;
 mod integer32;
 mod integer64;
+mod layout;
 pub(crate) mod lds;
 pub(crate) mod matrix;
 pub(crate) mod memory;

@@ -46,6 +46,15 @@ KERNEL(64) fp4_32x32x64(const u32x4 *a, const u32x4 *b, const u8 *sa, const u8 *
     store32(__builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(wide_x, wide_y, c, 4, 4, 0, sa[at], 0, sb[at]), d);
 }
 
+// The same with scales that are one byte of a word: of A the second, of B the third.
+KERNEL(64) fp4_scale_bytes(const u32x4 *a, const u32x4 *b, const u32 *sa, const u32 *sb, float *d) {
+    u32 at = lane() % 32 * 2 + lane() / 32;
+    u32x4 x = a[at], y = b[at];
+    i32x8 wide_x = {(int)x.x, (int)x.y, (int)x.z, (int)x.w}, wide_y = {(int)y.x, (int)y.y, (int)y.z, (int)y.w};
+    f32x16 c = {};
+    store32(__builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(wide_x, wide_y, c, 4, 4, 1, sa[at], 2, sb[at]), d);
+}
+
 // FP8 by FP4, which lie in different orders: FP8 in two runs of 16 a lane.
 KERNEL(64) fp8_fp4_32x32x64(const u32x4 *a, const u32x4 *b, const u8 *sa, const u8 *sb, float *d) {
     u32 row = lane() % 32, half = lane() / 32, at = row * 2 + half;
@@ -56,13 +65,15 @@ KERNEL(64) fp8_fp4_32x32x64(const u32x4 *a, const u32x4 *b, const u8 *sa, const 
     store32(__builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(wide_x, wide_y, c, 0, 4, 0, sa[at], 0, sb[at]), d);
 }
 
-// Reads that transpose: bytes, and 4-bit elements.
-KERNEL(64) columns(const u32x2 *x, u32x2 *bytes, u32x2 *nibbles) {
+// Reads that transpose: bytes, 4-bit elements, and shorts.
+KERNEL(64) columns(const u32x2 *x, u32x2 *bytes, u32x2 *nibbles, u32x2 *shorts) {
     SHARED u32x2 tile[64];
     tile[thread()] = x[thread()];
     barrier();
     typedef __attribute__((address_space(3))) i32x2 Tile;
     bytes[thread()] = __builtin_bit_cast(u32x2, __builtin_amdgcn_ds_read_tr8_b64_v2i32((Tile *)&tile[thread()]));
     nibbles[thread()] = __builtin_bit_cast(u32x2, __builtin_amdgcn_ds_read_tr4_b64_v2i32((Tile *)&tile[thread()]));
+    typedef __attribute__((address_space(3))) i16x4 Shorts;
+    shorts[thread()] = __builtin_bit_cast(u32x2, __builtin_amdgcn_ds_read_tr16_b64_v4i16((Shorts *)&tile[thread()]));
 }
 #endif

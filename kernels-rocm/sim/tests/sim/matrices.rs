@@ -31,7 +31,7 @@ fn draw(seed: u64, count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn bf16_products_on_both_targets() {
+pub fn bf16_products_on_both_targets() {
     for target in crate::support::TARGETS {
         let Some(object) = object("matrices", target) else { return };
         for (kernel, side, depth) in [("bf16_32x32x8", 32, 8), ("bf16_16x16x16", 16, 16)] {
@@ -67,7 +67,7 @@ fn bf16(x: f64) -> f64 {
 }
 
 #[test]
-fn fp8_products_in_each_dialect() {
+pub fn fp8_products_in_each_dialect() {
     for (target, bias, nan) in [("gfx942", 8, 0x80), ("gfx950", 7, 0x7f)] {
         let Some(object) = object("matrices", target) else { return };
         let codes = |seed| -> Vec<u8> {
@@ -104,7 +104,7 @@ fn fp4_rows(seed: u64) -> (Vec<f64>, Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn scaled_fp4_products() {
+pub fn scaled_fp4_products() {
     let Some(object) = object("matrices", "gfx950") else { return };
     let ((a, a_codes, a_scales), (b, b_codes, b_scales)) = (fp4_rows(5), fp4_rows(7));
     let arguments = [a_codes, b_codes, a_scales, b_scales].map(Argument::In);
@@ -114,7 +114,27 @@ fn scaled_fp4_products() {
 }
 
 #[test]
-fn scaled_products_of_mixed_formats_lie_in_mixed_orders() {
+pub fn scales_are_bytes_of_a_word() {
+    let Some(object) = object("matrices", "gfx950") else { return };
+    let ((a, a_codes, a_scales), (b, b_codes, b_scales)) = (fp4_rows(13), fp4_rows(15));
+    // The byte that is meant among others.
+    let among = |scales: &[u8], byte: usize| -> Vec<u8> {
+        let word = |scale: &u8| {
+            let mut word = [120, 121, 131, 132];
+            word[byte] = *scale;
+            word
+        };
+        scales.iter().flat_map(word).collect()
+    };
+    let (a_scales, b_scales) = (among(&a_scales, 1), among(&b_scales, 2));
+    let arguments = [a_codes, b_codes, a_scales, b_scales].map(Argument::In);
+    let arguments: Vec<Argument> = arguments.into_iter().chain([output(4096)]).collect();
+    let results = run(&object, "fp4_scale_bytes", [1, 64], &arguments);
+    assert_eq!(words(&results[0], f32::from_le_bytes), product(&a, &b, 32, 64));
+}
+
+#[test]
+pub fn scaled_products_of_mixed_formats_lie_in_mixed_orders() {
     let Some(object) = object("matrices", "gfx950") else { return };
     let codes: Vec<u8> =
         draw(9, 2048).into_iter().map(|c| if c & 0x7f == 0x7f { 0x22 } else { c }).collect();
@@ -130,14 +150,18 @@ fn scaled_products_of_mixed_formats_lie_in_mixed_orders() {
 }
 
 #[test]
-fn transposing_reads_give_columns() {
+pub fn transposing_reads_give_columns() {
     let Some(object) = object("matrices", "gfx950") else { return };
     let x = draw(12, 512);
-    let results =
-        run(&object, "columns", [1, 64], &[Argument::In(x.clone()), output(512), output(512)]);
+    let results = run(
+        &object,
+        "columns",
+        [1, 64],
+        &[Argument::In(x.clone()), output(512), output(512), output(512)],
+    );
     let nibble = |bytes: &[u8], at: usize| bytes[at / 2] >> (4 * (at % 2)) & 15;
     for group in 0..4 {
-        // The 16 lanes' data are a matrix of 16 columns: 8 rows of bytes, or 16 of nibbles.
+        // The 16 lanes' data are a matrix of 16 columns: 4 rows of shorts, 8 of bytes, or 16 of nibbles.
         let own = &x[group * 128..][..128];
         for lane in 0..16 {
             let at = group * 16 + lane;
@@ -146,6 +170,14 @@ fn transposing_reads_give_columns() {
                     results[0][at * 8 + row],
                     own[row * 16 + lane],
                     "byte {row} of lane {at}"
+                );
+            }
+            for byte in 0..8 {
+                let row = byte / 2;
+                assert_eq!(
+                    results[2][at * 8 + byte],
+                    own[row * 32 + lane * 2 + byte % 2],
+                    "short {row} of lane {at}"
                 );
             }
             for row in 0..16 {
