@@ -1,11 +1,12 @@
 //! Operations on memory and LDS, which happen at some time between their issue and the wait for them.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::die::Scope;
 use super::execution::Step;
 use super::lds::Write;
 use super::memory::{PRIVATE_BASE, SHARED_BASE};
+use super::region::{Access, Region};
 use super::wave::{LANES, Lanes};
 use crate::class::atomic::Atomic;
 use crate::class::lds::transposed;
@@ -110,7 +111,8 @@ impl Transfer {
             Action::Store { .. } => (true, Write::Plain),
             Action::Atomic { .. } => (true, Write::Atomic),
         };
-        for lane in self.lanes() {
+        let is_checked = self.one_region(step, write).is_some();
+        for lane in self.lanes().filter(|_| !is_checked) {
             for piece in 0..self.pieces {
                 let (space, address) = self.place(lane, piece);
                 match space {
@@ -178,10 +180,13 @@ impl Transfer {
     fn load(&self, step: &mut Step<'_>, first: u16, form: Form) -> Result<(), FaultKind> {
         let words = (self.bytes as usize).div_ceil(4);
         let mut lanes = [[0u32; LANES]; 8];
-        let is_plain =
-            step.die.is_none() && self.space == Space::Global && self.bytes.is_multiple_of(4);
-        let is_done = is_plain && self.load_from_one_region(step, &mut lanes[..words]);
-        for lane in self.lanes().filter(|_| !is_done) {
+        let region = if step.die.is_none() { self.one_region(step, false) } else { None };
+        for (lane, from) in region.into_iter().flat_map(|region| self.places(region)) {
+            for (to, word) in lanes[..words].iter_mut().zip(from) {
+                to[lane] = word.load(Relaxed);
+            }
+        }
+        for lane in self.lanes().filter(|_| region.is_none()) {
             for piece in 0..self.pieces {
                 let bytes = self.read(step, lane, piece)?;
                 for word in 0..words {
@@ -203,32 +208,38 @@ impl Transfer {
         Ok(())
     }
 
-    /// Whole words from global memory where all lanes read one region, as they nearly always do. Whether they did.
-    fn load_from_one_region(&self, step: &Step<'_>, to: &mut [Lanes]) -> bool {
-        if self.mask == 0 {
-            return true;
+    /// The region that all lanes are in with whole words, as they nearly always are, where they may do what they do.
+    fn one_region<'a>(&self, step: &Step<'a>, write: bool) -> Option<&'a Region> {
+        if self.space != Space::Global || self.pieces != 1 || !self.bytes.is_multiple_of(4) {
+            return None;
         }
-        let first = self.addresses[self.mask.trailing_zeros() as usize];
-        let Some(region) = step.memory.region(first, 0) else { return false };
+        let first = self.addresses[self.mask.trailing_zeros() as usize % LANES];
+        let region = step.memory.region(first, 0)?;
         let is_inside = |lane: usize| {
             let address = self.addresses[lane];
             address.is_multiple_of(4) && region.holds(address, self.bytes.into())
         };
-        if !self.lanes().all(is_inside) {
-            return false;
-        }
+        let may_be = !write || region.access == Access::ReadWrite;
+        (may_be && self.lanes().all(is_inside)).then_some(region)
+    }
+
+    /// The lanes, and the words that each of them is at.
+    fn places<'a>(&self, region: &'a Region) -> impl Iterator<Item = (usize, &'a [AtomicU32])> {
         let (origin, words) = region.words();
-        for lane in self.lanes() {
-            let from = ((self.addresses[lane] - origin) / 4) as usize;
-            for (to, word) in to.iter_mut().zip(&words[from..]) {
-                to[lane] = word.load(Relaxed);
-            }
-        }
-        true
+        let from = move |lane: usize| ((self.addresses[lane] - origin) / 4) as usize;
+        self.lanes().map(move |lane| (lane, &words[from(lane)..]))
     }
 
     fn store(&self, step: &mut Step<'_>, words: &[Lanes]) -> Result<(), FaultKind> {
         let each = (self.bytes as usize).div_ceil(4);
+        if let (None, Some(region)) = (&step.die, self.one_region(step, true)) {
+            for (lane, to) in self.places(region) {
+                for (to, word) in to.iter().zip(words) {
+                    to.store(word[lane], Relaxed);
+                }
+            }
+            return Ok(());
+        }
         for lane in self.lanes() {
             for piece in 0..self.pieces {
                 let mut bytes = [0; 16];
