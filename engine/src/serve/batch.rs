@@ -90,7 +90,7 @@ impl BatchRequest {
 ///
 /// # Errors
 /// What `answered` returns, which ends the batch; when the engine cannot go on, what was wrong with it,
-/// [`Error::Internal`] when its thread panicked.
+/// [`crate::Error::Internal`] when its thread panicked.
 pub fn answer_batch(
     local: &Local,
     requests: Vec<BatchRequest>,
