@@ -14,10 +14,10 @@ use tandem_rocm_toolchain::{
 /// alone take most of the hundred there are. It costs an instruction each way and no memory.
 const SCALARS_IN_LANES: [(&str, u32); 6] = [
     ("attn_sparse__portable_scores", 12),
-    ("attn_sparse__portable_values", 46),
+    ("attn_sparse__portable_values", 47),
     ("index_scores__portable", 10),
-    ("index_top_k__portable", 11),
-    ("mhc_mixes__portable", 10),
+    ("index_top_k__portable", 12),
+    ("mhc_mixes__portable", 12),
     ("spec_verify__portable", 10),
 ];
 

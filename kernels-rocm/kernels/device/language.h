@@ -62,6 +62,15 @@ template <typename T> DEVICE T value_of_lane(T value, unsigned lane) {
     }
 }
 
+// Until every load, store and write-back of the wave is done. The compiler counts no write-backs (LLVM 22 at least), and
+// so leaves out its own wait behind one where it knows of nothing else that is on its way.
+DEVICE void await_memory() { asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }
+
+DEVICE void release_system() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+    await_memory();
+}
+
 template <typename F> DEVICE unsigned reduced(unsigned value, F f) {
 #pragma unroll
     for (unsigned mask = 16; mask > 0; mask /= 2) value = f(value, value_of_lane(value, lane() ^ mask));
@@ -74,8 +83,11 @@ template <typename F> DEVICE unsigned reduced(unsigned value, F f) {
 #define blockDim amd::block_extent()
 #define gridDim amd::grid_extent()
 
+// As CUDA has it, a thread that fences behind the barrier does so for what its whole block wrote before. A fence waits for
+// the stores of its own wave alone, and one for the block for none, so the barrier waits.
 DEVICE void __syncthreads() {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    amd::await_memory();
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
@@ -85,8 +97,15 @@ DEVICE void __syncwarp(unsigned = ~0u) {
     __builtin_amdgcn_wave_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
-DEVICE void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
-DEVICE void __threadfence_system() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, ""); }
+DEVICE void __threadfence() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+    amd::await_memory();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+}
+DEVICE void __threadfence_system() {
+    amd::release_system();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "");
+}
 
 // As CUDA has them: a lane outside the warp is one's own.
 template <typename T> DEVICE T __shfl_sync(unsigned, T value, unsigned from) {
@@ -170,7 +189,8 @@ DEVICE float near_power(float x) { return exp2f(x); }
 
 DEVICE void fence_system() { __threadfence_system(); }
 DEVICE void store_release(u64 *to, u64 word) {
-    __hip_atomic_store(to, word, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
+    amd::release_system();
+    __hip_atomic_store(to, word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 DEVICE u64 load_acquire(const u64 *from) {
     return __hip_atomic_load(from, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
