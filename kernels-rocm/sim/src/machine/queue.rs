@@ -11,7 +11,7 @@ use crate::schedule::Timing;
 pub(crate) enum Queues {
     Memory,
     Lds,
-    /// Both, with no order among others.
+    /// Both, with no order among others: lanes in LDS are the LDS counter's, all else the memory counter's.
     Both,
 }
 
@@ -44,11 +44,23 @@ impl Step<'_> {
     /// Issues an operation: it happens now or as late as waits permit.
     pub(crate) fn issue(&mut self, transfer: Transfer, queues: Queues) -> Result<(), FaultKind> {
         let results = transfer.results();
-        let numbers: &[usize] = match queues {
-            Queues::Memory => &[0],
-            Queues::Lds => &[1],
-            Queues::Both => &[0, 1],
-        };
+        if queues == Queues::Both {
+            let (lds, memory) = transfer.split();
+            let deeds = [self.begin(memory)?, self.begin(lds)?];
+            self.wave.await_flat(results.0, results.1)?;
+            for (queue, (deed, is_done)) in deeds.into_iter().enumerate() {
+                self.push(queue, deed, is_done, true, results, (0, 0))?;
+            }
+            return Ok(());
+        }
+        let queue = usize::from(queues == Queues::Lds);
+        let (deed, is_done) = self.begin(transfer)?;
+        self.wave.await_vectors(results.0, results.1, queue)?;
+        self.push(queue, deed, is_done, false, results, (0, 0))
+    }
+
+    /// What is left to do of an operation, and whether it has happened.
+    fn begin(&mut self, transfer: Transfer) -> Result<(Deed, bool), FaultKind> {
         let eager = self.schedule.timing == Timing::Eager;
         // What happens at once is checked as it happens, but for LDS, which also keeps what is in flight.
         if !eager || transfer.writes_lds() {
@@ -57,18 +69,10 @@ impl Step<'_> {
         if eager {
             transfer.perform(self)?;
         }
-        let deed = if eager && !transfer.writes_lds() {
-            Deed::Nothing
-        } else {
-            Deed::Transfer(Box::new(transfer))
-        };
-        if queues == Queues::Both {
-            self.wave.await_flat(results.0, results.1)?;
-            self.push(1, Deed::Nothing, true, true, results, (0, 0))?;
-        } else {
-            self.wave.await_vectors(results.0, results.1, numbers[0])?;
-        }
-        self.push(numbers[0], deed, eager, queues == Queues::Both, results, (0, 0))
+        let is_empty = transfer.mask | transfer.zeros == 0;
+        let is_over = is_empty || eager && !transfer.writes_lds();
+        let deed = if is_over { Deed::Nothing } else { Deed::Transfer(Box::new(transfer)) };
+        Ok((deed, eager))
     }
 
     /// Issues an operation among lanes whose result is there already, but may not be used before a wait.

@@ -104,6 +104,16 @@ impl Transfer {
         (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
     }
 
+    /// The lanes that are in LDS, and the others.
+    pub(crate) fn split(self) -> (Transfer, Transfer) {
+        let is_in_lds = |lane: &usize| self.place(*lane, 0).0 == Space::Lds;
+        let lds = self.lanes().filter(is_in_lds).fold(0, |mask, lane| mask | 1 << lane);
+        (
+            Transfer { mask: self.mask & lds, ..self.clone() },
+            Transfer { mask: self.mask & !lds, ..self },
+        )
+    }
+
     /// Checks addresses, and tells LDS what is to be written.
     pub(crate) fn announce(&self, step: &mut Step<'_>) -> Result<(), FaultKind> {
         let (write, kind) = match self.action {

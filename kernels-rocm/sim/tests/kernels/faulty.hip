@@ -93,3 +93,16 @@ KERNEL(64) past_lds(u32 *out) {
     WRITE(&tile[thread()], 0);
     WRITE((u32 *)tile + 64 + out[thread()], 1);
 }
+
+// Even lanes store to LDS and odd ones to memory, by one instruction; behind a wait and a barrier another wave reads both.
+#define STORES_TO_EITHER(name, wait)                                                                                       \
+    KERNEL(256) name(u32 *memory, u32 *out) {                                                                              \
+        SHARED u32 tile[256];                                                                                              \
+        u32 i = thread(), other = (i + 64) % 256;                                                                          \
+        u32 *to = i % 2 ? memory + i : tile + i;                                                                           \
+        asm volatile("flat_store_dword %0, %1\n" wait "\ns_barrier" : : "v"(to), "v"(i) : "memory");                       \
+        out[i] = other % 2 ? *(volatile u32 *)(memory + other) : READ(&tile[other]);                                       \
+    }
+STORES_TO_EITHER(waits_for_both, "s_waitcnt vmcnt(0) lgkmcnt(0)")
+STORES_TO_EITHER(waits_for_lds, "s_waitcnt lgkmcnt(0)")
+STORES_TO_EITHER(waits_for_memory, "s_waitcnt vmcnt(0)")

@@ -1,7 +1,7 @@
 //! Wrong kernels are told, with the right diagnosis; right ones are not.
 
-use crate::support::{Argument, TARGETS, fault, output, run};
-use tandem_gfxsim::{FaultKind, LaunchError, Schedule};
+use crate::support::{Argument, TARGETS, fault, output, run, run_once, words};
+use tandem_gfxsim::{FaultKind, LaunchError, Schedule, Timing};
 
 fn input(bytes: usize) -> Argument {
     Argument::In((0..bytes).map(|at| at as u8).collect())
@@ -75,6 +75,32 @@ fn the_same_with_waits_and_barriers_is_right() {
             assert_eq!(found, word(at).wrapping_add(word(at + 1024)), "{target}: thread {i}");
         }
     }
+}
+
+/// Whether threads read what others stored, those that read LDS and those that read memory.
+fn arrived(kernel: &str, schedule: &Schedule) -> Option<[bool; 2]> {
+    let object = crate::support::object("faulty", "gfx942")?;
+    let arguments = [Argument::Out(vec![0xff; 1024]), output(1024)];
+    let (written, _) = run_once(&object, kernel, [1, 256], &arguments, schedule)
+        .unwrap_or_else(|e| panic!("{kernel}, {schedule:?}: {e}"));
+    let found = words(&written[1], u32::from_le_bytes);
+    Some([0, 1].map(|odd| (odd..256).step_by(2).all(|i| found[i] as usize == (i + 64) % 256)))
+}
+
+#[test]
+fn a_store_to_either_is_waited_for_by_the_counter_of_where_it_goes() {
+    for schedule in Schedule::four() {
+        let Some(found) = arrived("waits_for_both", &schedule) else { return };
+        assert_eq!(found, [true, true], "{schedule:?}");
+        let Some(found) = arrived("waits_for_lds", &schedule) else { return };
+        assert_eq!(found, [true, schedule.timing == Timing::Eager], "{schedule:?}");
+    }
+    told!(
+        "waits_for_memory",
+        [1, 256],
+        &[output(1024), output(1024)],
+        FaultKind::LdsInFlight { .. }
+    );
 }
 
 #[test]
