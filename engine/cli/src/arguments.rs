@@ -104,7 +104,8 @@ pub(crate) fn parse() -> Result<Arguments, ExitCode> {
 /// The definition of the command line, with these settings.
 fn command(settings: &Settings) -> Command {
     let settle = |arg| settings.apply(numeric(arg));
-    Arguments::command().mut_args(settle).mut_subcommands(|c| c.mut_args(settle))
+    let inner = |c: Command| c.mut_args(settle);
+    Arguments::command().mut_args(settle).mut_subcommands(|c| inner(c).mut_subcommands(inner))
 }
 
 /// Prints why the parser stopped; the exit code for it.

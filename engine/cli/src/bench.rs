@@ -5,18 +5,21 @@ use std::fs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use tandem_engine::exec::{Forward, Request, Usage, What};
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
 use crate::limits::Limits;
 use crate::ready::{Drafts, Ready, Work};
-use crate::{console, synthetic};
+use crate::{console, load, synthetic};
 
 /// What to measure.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Tokens of the prompt
     #[arg(short = 'p', long, value_name = "TOKENS", default_value_t = 512)]
     n_prompt: u64,
@@ -44,6 +47,13 @@ pub(crate) struct Options {
     limits: Limits,
 }
 
+/// What else may be measured.
+#[derive(Debug, Subcommand)]
+enum Other {
+    /// What clients of a server get, at loads that grow
+    Serve(Box<load::Options>),
+}
+
 /// A figure to compare with, which NaN is not.
 fn bound(text: &str) -> std::result::Result<f64, String> {
     match text.parse() {
@@ -64,6 +74,9 @@ struct Run {
 /// # Errors
 /// As other commands. A figure beyond its bound is printed as such and gives exit code 1.
 pub(crate) fn run(common: &Common, options: &Options, started: Instant) -> Result<ExitCode> {
+    if let Some(Other::Serve(options)) = &options.other {
+        return load::run(common, options);
+    }
     if let Some(name) = &options.synthetic.synthetic {
         return synthetic::run(common, &options.synthetic, name, &options.limits);
     }

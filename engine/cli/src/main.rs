@@ -13,6 +13,7 @@ mod generate;
 mod interrupt;
 mod kernels;
 mod limits;
+mod load;
 mod model;
 mod pictures;
 mod plan;

@@ -40,8 +40,7 @@ impl Settings {
     /// In one line: a file that cannot be read, an option that no command has, a value that no option takes, options of
     /// one place that exclude each other.
     pub(crate) fn read(command: &Command, matches: &ArgMatches) -> Result<Self, String> {
-        let Some((name, given)) = matches.subcommand() else { return Ok(Self::default()) };
-        let own = command.find_subcommand(name).expect("matches are of the command");
+        let Some((own, given)) = given(command, matches) else { return Ok(Self::default()) };
         let options: Vec<&Arg> = options(own).chain(options(command)).collect();
         let explicit = |arg: &&Arg| is_given(given, arg);
         let mut settled: Vec<&Arg> = options.iter().copied().filter(explicit).collect();
@@ -94,8 +93,7 @@ impl Settings {
     /// themselves as comments.
     pub(crate) fn print(&self, command: &Command, matches: &ArgMatches) -> String {
         let mut text = String::new();
-        let Some((name, given)) = matches.subcommand() else { return text };
-        let own = command.find_subcommand(name).expect("matches are of the command");
+        let Some((own, given)) = given(command, matches) else { return text };
         for arg in options(own).chain(options(command)) {
             let long = long_of(arg);
             let Some(values) = given.get_raw(arg.get_id().as_str()) else { continue };
@@ -113,6 +111,22 @@ impl Settings {
         }
         text
     }
+}
+
+/// The command that was given, within another or not, and its options.
+fn given<'a>(
+    command: &'a Command,
+    matches: &'a ArgMatches,
+) -> Option<(&'a Command, &'a ArgMatches)> {
+    let (name, matches) = matches.subcommand()?;
+    let own = command.find_subcommand(name).expect("matches are of the command");
+    given(own, matches).or(Some((own, matches)))
+}
+
+/// Every command, those within others too.
+fn commands(command: &Command) -> Vec<&Command> {
+    let inner = command.get_subcommands().flat_map(commands);
+    [command].into_iter().chain(inner).collect()
 }
 
 /// The options of a command that have a long name and are settings.
@@ -168,11 +182,11 @@ fn file(path: &str, command: &Command) -> Result<Vec<(String, Setting)>, String>
         let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
         format!("{path}, line {line}: {}", error.message())
     })?;
-    let commands = || command.get_subcommands().chain([command]);
+    let commands = commands(command);
     let mut settings = vec![];
     for (key, value) in table {
         let long = key.replace('_', "-");
-        if !commands().flat_map(options).any(|arg| answers_to(arg, &long)) {
+        if !commands.iter().flat_map(|command| options(command)).any(|arg| answers_to(arg, &long)) {
             return Err(format!("{path}: no command has an option --{long}; see 'tandem --help'"));
         }
         let values =
