@@ -81,8 +81,8 @@ fn parse(text: &str) -> Result<Vec<Proof<'_>>, String> {
         if fields.iter().any(|field| field.is_empty() || field.trim() != *field) {
             return Err(wrong("a field is empty or has spaces around it"));
         }
-        if board == "emulated" {
-            return Err(wrong("an emulated device proves nothing"));
+        if board == "emulated" || board.starts_with("simulated ") {
+            return Err(wrong("an emulated or simulated device proves nothing"));
         }
         if !is_hex(sha256, 64) || !is_hex(commit, 40) {
             return Err(wrong("the digest takes 64 and the commit 40 lower-case hex digits"));
@@ -165,6 +165,7 @@ mod tests {
             (good.replace("wide", ""), "empty"),
             (good.replace(" | wide", ""), "eight fields"),
             (line("emulated", "gemm.mxfp8"), "proves nothing"),
+            (line("simulated NVIDIA H200", "gemm.mxfp8"), "proves nothing"),
         ] {
             assert!(refused(&text).contains(why), "{text}: {}", refused(&text));
         }

@@ -78,8 +78,11 @@ impl Model {
     }
 }
 
+/// How the names of simulated devices begin, which are as a board is but no board.
+const SIMULATED: &str = "simulated ";
+
 /// What the board is called that the driver describes so: its model's name, or what was said with what tells it
-/// from the models.
+/// from the models. A simulated one stays so by name.
 pub(crate) fn board_name(
     said: &str,
     target: Option<&str>,
@@ -87,7 +90,8 @@ pub(crate) fn board_name(
     memory_bytes: u64,
 ) -> String {
     if let Some(model) = target.and_then(|t| Model::of(said, t, compute_units, memory_bytes)) {
-        return model.name.into();
+        let simulated = if said.starts_with(SIMULATED) { SIMULATED } else { "" };
+        return format!("{simulated}{}", model.name);
     }
     let said = if said.is_empty() { "a board without a name" } else { said };
     let target = target.unwrap_or("another target");
@@ -132,6 +136,7 @@ mod tests {
             ("AMD Radeon Graphics", "gfx942", 304, 255, "AMD Instinct MI325X"),
             ("AMD Instinct MI355X", "gfx950", 256, 287, "AMD Instinct MI355X"),
             ("AMD Instinct MI350X", "gfx950", 256, 287, "AMD Instinct MI350X"),
+            ("simulated AMD Instinct MI300X", "gfx942", 304, 2, "simulated AMD Instinct MI300X"),
             // As many units and as much memory: only the name tells them apart.
             ("", "gfx950", 256, 287, "a board without a name (gfx950, 256 compute units)"),
             ("", "gfx942", 304, 100, "a board without a name (gfx942, 304 compute units)"),

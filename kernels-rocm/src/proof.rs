@@ -55,6 +55,7 @@ mod tests {
             (Proof { op: "rows.none", ..embed }, "no operator rows.none"),
             (Proof { row: "none", ..embed }, "no row none"),
             (Proof { board: "MI300", ..embed }, "no board MI300"),
+            (Proof { board: "simulated AMD Instinct MI300X", ..embed }, "no board simulated"),
             (embed, "need no proof"),
         ] {
             assert!(useless(&proof).is_some_and(|seen| seen.contains(why)), "{proof:?}");

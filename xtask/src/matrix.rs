@@ -230,6 +230,8 @@ mod tests {
         let hosts: Vec<_> = RUN.lines().filter(|l| l.contains(r#""driver":null"#)).collect();
         assert!(!hosts.is_empty());
         assert!(refused(hosts.join("\n")).contains("no row of a board"));
+        let simulated = RUN.replace("NVIDIA H200", "simulated AMD Instinct MI300X");
+        assert!(refused(simulated).contains("no row of a board"));
         let two = format!("{RUN}{}", RUN.replace("541f", "641f"));
         assert!(refused(two).contains("of two builds"));
     }

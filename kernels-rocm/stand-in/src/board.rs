@@ -7,7 +7,7 @@ use crate::bindings::*;
 /// A kind of board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Board {
-    /// What HIP calls it.
+    /// What HIP calls it, with a word in front that no board has: what runs here proves nothing of a board.
     pub(crate) name: &'static str,
     pub(crate) target: Target,
     pub(crate) compute_units: i32,
@@ -19,10 +19,10 @@ const GIB: u64 = 1 << 30;
 
 /// Kinds by the word that names them in settings.
 const BOARDS: [(&str, Board); 4] = [
-    ("MI300X", board("AMD Instinct MI300X", Target::Gfx942, 304, 2_100_000, 192 * GIB)),
-    ("MI325X", board("AMD Instinct MI325X", Target::Gfx942, 304, 2_100_000, 256 * GIB)),
-    ("MI350X", board("AMD Instinct MI350X", Target::Gfx950, 256, 2_200_000, 288 * GIB)),
-    ("MI355X", board("AMD Instinct MI355X", Target::Gfx950, 256, 2_400_000, 288 * GIB)),
+    ("MI300X", board("simulated AMD Instinct MI300X", Target::Gfx942, 304, 2_100_000, 192 * GIB)),
+    ("MI325X", board("simulated AMD Instinct MI325X", Target::Gfx942, 304, 2_100_000, 256 * GIB)),
+    ("MI350X", board("simulated AMD Instinct MI350X", Target::Gfx950, 256, 2_200_000, 288 * GIB)),
+    ("MI355X", board("simulated AMD Instinct MI355X", Target::Gfx950, 256, 2_400_000, 288 * GIB)),
 ];
 
 const fn board(
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn words_name_boards() {
-        assert_eq!(Board::named("gfx942").map(|b| b.name), Some("AMD Instinct MI300X"));
-        assert_eq!(Board::named("gfx950").map(|b| b.name), Some("AMD Instinct MI355X"));
+        assert_eq!(Board::named("gfx942").map(|b| b.name), Some("simulated AMD Instinct MI300X"));
+        assert_eq!(Board::named("gfx950").map(|b| b.name), Some("simulated AMD Instinct MI355X"));
         assert_eq!(Board::named("mi325x").map(|b| b.memory_bytes), Some(256 << 30));
         assert_eq!(Board::named("gfx90a"), None);
         assert_eq!(Board::named(""), None);

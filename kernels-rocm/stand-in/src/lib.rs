@@ -15,6 +15,7 @@
 //!
 //! # What holds
 //!
+//! * A device's name is the board's with `simulated` in front, so that nothing takes it for one.
 //! * Each stream is a thread that does its work in order; streams wait for each other's events. Kernels of different
 //!   streams and devices run at the same time, and may wait for each other's and the host's writes.
 //! * What a kernel does wrong stops its device: the diagnosis is told once, and from then on the device's calls give

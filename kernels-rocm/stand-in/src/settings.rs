@@ -120,7 +120,7 @@ mod tests {
         ])
         .expect("settings");
         let names: Vec<_> = settings.boards.iter().map(|board| board.name).collect();
-        assert_eq!(names, ["AMD Instinct MI355X", "AMD Instinct MI325X"]);
+        assert_eq!(names, ["simulated AMD Instinct MI355X", "simulated AMD Instinct MI325X"]);
         assert_eq!(
             settings.schedules,
             [Schedule::lazy(3).with_caches(), Schedule::eager()].map(spread)

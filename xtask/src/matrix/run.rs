@@ -67,7 +67,7 @@ impl Tested {
     }
 }
 
-/// One line; `None` for a device without a driver, which is no board.
+/// One line; `None` for a device without a driver and for a simulated one, which are no boards.
 fn parse(text: &str) -> Result<Option<(Key, Tested)>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let field = |name: &str| -> Result<String, String> {
@@ -75,7 +75,8 @@ fn parse(text: &str) -> Result<Option<(Key, Tested)>, String> {
         let clean = |text: &&str| !text.is_empty() && !text.contains(['|', '\n']);
         Ok(field.filter(clean).ok_or(format!("{name} is missing or not a word"))?.into())
     };
-    if value["driver"].is_null() {
+    let is_simulated = value["board"].as_str().is_some_and(|board| board.starts_with("simulated "));
+    if value["driver"].is_null() || is_simulated {
         return Ok(None);
     }
     if value["commit"].is_null() {

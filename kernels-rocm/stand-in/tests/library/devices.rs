@@ -28,7 +28,7 @@ fn one_board_where_nothing_is_said() {
         ok!(hip, hipRuntimeGetVersion(&mut version));
         assert!(version >= 60_000_000);
         ok!(hip, hipGetDeviceCount(&mut count));
-        assert_eq!((count, name(hip, 0).as_str()), (1, "AMD Instinct MI300X"));
+        assert_eq!((count, name(hip, 0).as_str()), (1, "simulated AMD Instinct MI300X"));
         ok!(hip, hipDeviceTotalMem(&mut bytes, 0));
         assert!(bytes > 100 << 20);
         assert_eq!(call!(hip, hipGetDeviceCount(null_mut())), hipErrorInvalidValue);
@@ -40,7 +40,14 @@ fn boards_are_those_that_are_named() {
     let settings = [("TANDEM_SIM_DEVICES", "gfx950,MI325X,mi300x"), ("TANDEM_SIM_MEMORY_MIB", "3")];
     alone("devices::boards_are_those_that_are_named", &settings, |hip| {
         let names = [0, 1, 2].map(|device| name(hip, device));
-        assert_eq!(names, ["AMD Instinct MI355X", "AMD Instinct MI325X", "AMD Instinct MI300X"]);
+        assert_eq!(
+            names,
+            [
+                "simulated AMD Instinct MI355X",
+                "simulated AMD Instinct MI325X",
+                "simulated AMD Instinct MI300X"
+            ]
+        );
         let units = [0, 1].map(|d| attribute(hip, hipDeviceAttributeMultiprocessorCount, d));
         assert_eq!(units, [256, 304]);
         let lds = [0, 1].map(|d| attribute(hip, hipDeviceAttributeMaxSharedMemoryPerBlock, d));
@@ -56,7 +63,7 @@ fn boards_are_those_that_are_named() {
         }
         let mut short = [1; 4];
         ok!(hip, hipDeviceGetName(short.as_mut_ptr(), 4, 0));
-        assert_eq!(short.map(|c| c as u8), *b"AMD\0");
+        assert_eq!(short.map(|c| c as u8), *b"sim\0");
         let ids = [0, 1].map(|device| {
             let mut id = [1; 16];
             ok!(hip, hipDeviceGetPCIBusId(id.as_mut_ptr(), 16, device));
