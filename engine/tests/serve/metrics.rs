@@ -154,7 +154,11 @@ fn running_waiting_refused_and_cancelled() {
             connection
         })
         .collect();
-    server.wait_until("two run", |server| server.engine.load().running == 2);
+    // What the engine is busy with is told after its step, the acceptance of a request before.
+    server.wait_until("two run and one waits", |server| {
+        let page = Page::of(server);
+        page.value("v41_requests_running") == 2.0 && page.value("v41_requests_waiting") == 1.0
+    });
     server.chat(&chat(json!({}))).refusal(429);
     server.chat(&chat(json!({ "strange": 1 }))).refusal(400);
     server.get("/v1/nothing").refusal(404);

@@ -45,6 +45,9 @@ pub fn finish(command: &mut Command) -> Finished {
 /// How lines begin that a busy machine adds, as loading takes long.
 pub const PROGRESS: &str = "loading weights: ";
 
+/// The same of a batch.
+const ANSWERING: &str = "answering requests: ";
+
 /// How lines begin that a machine adds whose first device lacks operators.
 const PASSED_OVER: &str = "[passed over ";
 
@@ -52,7 +55,8 @@ const PASSED_OVER: &str = "[passed over ";
 pub fn finished(Output { status, stdout, stderr }: Output) -> Finished {
     let text = |bytes| String::from_utf8(bytes).expect("the binary writes UTF-8");
     let lines = text(stderr);
-    let added = |line: &str| line.starts_with(PROGRESS) || line.starts_with(PASSED_OVER);
+    let begins = [PROGRESS, ANSWERING, PASSED_OVER];
+    let added = |line: &str| begins.iter().any(|begin| line.starts_with(begin));
     let errors = lines.split_inclusive('\n').filter(|line| !added(line));
     let code = status.code().expect("no signal ends the binary");
     Finished { code, output: text(stdout), errors: errors.collect() }
