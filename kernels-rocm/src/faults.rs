@@ -26,7 +26,7 @@ const RMS: RmsNorm = RmsNorm { width: 32, eps: Real::new(1e-20) };
 /// One copy of the driver, with its own orders.
 pub(crate) struct Faulty {
     pub(crate) driver: Driver,
-    library: libloading::Library,
+    loaded: libloading::Library,
     _folder: TempDir,
 }
 
@@ -46,8 +46,8 @@ impl Faulty {
             }
         }
         // SAFETY: compiled just now, without initialisers.
-        let library = unsafe { libloading::Library::new(&to) }.unwrap();
-        Some(Faulty { driver: Driver::at(&to), library, _folder: folder })
+        let loaded = unsafe { libloading::Library::new(&to) }.unwrap();
+        Some(Faulty { driver: Driver::at(&to), loaded, _folder: folder })
     }
 
     /// Every call of that name answers `code` from now on, and no other does.
@@ -55,13 +55,13 @@ impl Faulty {
         type Answer = unsafe extern "C" fn(*const c_char, i32);
         let name = CString::new(call).unwrap();
         // SAFETY: the source gives it this type, and copies the name.
-        unsafe { (self.library.get::<Answer>(b"faulty_answer").unwrap())(name.as_ptr(), code) };
+        unsafe { (self.loaded.get::<Answer>(b"faulty_answer").unwrap())(name.as_ptr(), code) };
     }
 
     fn launches(&self) -> i32 {
         type Launches = unsafe extern "C" fn() -> i32;
         // SAFETY: the source gives it this type.
-        unsafe { (self.library.get::<Launches>(b"faulty_launches").unwrap())() }
+        unsafe { (self.loaded.get::<Launches>(b"faulty_launches").unwrap())() }
     }
 
     fn contexts(&self) -> Vec<Arc<Context>> {
