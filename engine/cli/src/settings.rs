@@ -12,7 +12,7 @@ use toml::{Table, Value};
 /// Options that are not settings, but say what to do once.
 const NO_SETTINGS: [&str; 4] = ["config", "print-config", "help", "version"];
 /// Options whose values are not shown.
-const SECRETS: [&str; 1] = ["api-key"];
+const SECRETS: [&str; 2] = ["api-key", "client-key"];
 
 /// Values of one option as words of the command line, and who gave them.
 #[derive(Debug)]

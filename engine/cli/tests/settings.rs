@@ -82,6 +82,11 @@ fn secrets_are_not_printed() {
     let text = run(&[("TANDEM_API_KEY", "hush")], "", &["serve", "--print-config"]).ok();
     assert!(text.contains("# api-key is set and not shown"), "{text}");
     assert!(!text.contains("hush"), "{text}");
+    let load =
+        ["bench", "serve", "--print-config", "--max-concurrency", "1", "--client-key", "hush"];
+    let text = run(&[], "", &load).ok();
+    assert!(text.contains("# client-key is set and not shown"), "{text}");
+    assert!(!text.contains("hush"), "{text}");
 }
 
 #[test]
