@@ -53,7 +53,7 @@ pub(crate) enum Task {
     Generate(crate::generate::Options),
     /// Talk with the model on the terminal
     Chat(crate::chat::Options),
-    /// Answer OpenAI's chat and completions requests over HTTP
+    /// Answer requests of OpenAI's and Anthropic's protocols over HTTP
     Serve(crate::serve::Options),
     /// Measure prefill, decode, time to ready and memory
     Bench(crate::bench::Options),

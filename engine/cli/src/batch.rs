@@ -75,8 +75,8 @@ fn requests(path: &str) -> Result<Vec<BatchRequest>> {
 /// The file of answers, at its end, and the ids of the requests that it answers. A last line that was not written whole is
 /// cut off.
 fn open(path: &str) -> Result<(File, HashSet<String>)> {
-    let options = OpenOptions::new().create(true).read(true).append(true).clone();
-    let mut file = options.open(path).map_err(|source| failed("open", path, source))?;
+    let file = OpenOptions::new().create(true).read(true).append(true).open(path);
+    let mut file = file.map_err(|source| failed("open", path, source))?;
     let mut bytes = vec![];
     let read = file.read_to_end(&mut bytes);
     read.map_err(|source| failed("read", path, source))?;

@@ -26,7 +26,7 @@ const MAX_TOKENS: u64 = 4096;
 /// Of the demo, which never stops by itself.
 const DEMO_MAX_TOKENS: u64 = 24;
 
-/// Answers a request, or says what is wrong.
+/// What a check found, or what is wrong.
 type Outcome = std::result::Result<String, String>;
 
 /// A check of texts, by its name.

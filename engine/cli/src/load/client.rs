@@ -35,8 +35,7 @@ impl Server {
             .timeout_recv_response(Some(PATIENCE))
             .max_idle_connections_per_host(4096)
             .build();
-        let url = format!("{}/v1/chat/completions", url.trim_end_matches('/'));
-        Self { agent: config.into(), url, key, model }
+        Self { agent: config.into(), url: url.trim_end_matches('/').to_owned(), key, model }
     }
 
     /// Sends a body; what the client saw and the text of the answer.
@@ -58,7 +57,8 @@ impl Server {
         text: &mut String,
         now: &dyn Fn() -> f64,
     ) -> Result<(), String> {
-        let mut request = self.agent.post(&self.url).content_type("application/json");
+        let url = format!("{}/v1/chat/completions", self.url);
+        let mut request = self.agent.post(url).content_type("application/json");
         if let Some(key) = &self.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
@@ -88,8 +88,7 @@ impl Server {
         if self.model.is_some() {
             return Ok(());
         }
-        let url = self.url.replace("/v1/chat/completions", "/v1/models");
-        let mut request = self.agent.get(&url);
+        let mut request = self.agent.get(format!("{}/v1/models", self.url));
         if let Some(key) = &self.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
