@@ -3,6 +3,7 @@
 
 mod gemm;
 mod index;
+mod mhc;
 mod moe;
 mod prelude;
 
@@ -20,6 +21,7 @@ macro_rules! rows {
     (Down) => {};
     (ExpertUp) => {};
     (ExpertDown) => {};
+    (MhcMixes) => {};
     ($plain:ident) => {
         impl Rows for tandem_hal::$plain {
             fn rows() -> &'static [Row<Self, Launch<Self>>] {

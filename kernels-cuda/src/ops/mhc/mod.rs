@@ -1,0 +1,3 @@
+//! Rows of hyper-connections.
+
+mod mixes;
