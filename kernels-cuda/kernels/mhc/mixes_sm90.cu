@@ -8,6 +8,7 @@
 //
 // Bytes: the projection once a cluster (2 MB, from L2 but for the first), the streams once. Floor of 32 tokens of 5120: 0.8 us.
 // By instructions: 1,900 clocks of ten tokens' products a block, 4,700 of a token's Sinkhorn. Predicted 6 us up to 64 tokens.
+// Measured: 7.5 us for one token, 7.7 for 6, 13.8 for 32, 22.5 for 128, 993 for 8,192 (8.5 for each ten of a cluster).
 // SASS: UCGABAR_ARV
 #include "../device/hopper.cuh"
 #include "../device/mixes.cuh"
