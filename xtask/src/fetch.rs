@@ -20,6 +20,9 @@ const RESPELLED: [(&str, &str); 2] =
 /// The clients of both protocols; what they need comes as pip chooses.
 const CLIENTS: [&str; 2] = ["openai==3.57.0", "anthropic==2.14.0"];
 
+/// The compiler of Triton with its AMD part, LLVM and linker, which needs no board.
+const TRITON: [&str; 1] = ["triton==3.9.0"];
+
 /// Downloads the production tokenizer with pip, checks its digest and respells what changed.
 ///
 /// Returns what to tell the user.
@@ -54,14 +57,26 @@ pub(crate) fn tokenizer() -> Result<String, String> {
 ///
 /// Returns what to tell the user.
 pub(crate) fn clients() -> Result<String, String> {
-    let folder = target_folder().join("fetched").join("clients");
-    let stamp = folder.join("clients.txt");
-    let wanted = CLIENTS.join(" ");
+    environment("clients", &CLIENTS)
+}
+
+/// Installs Triton's compiler, an oracle of the simulator's tests, in an environment of its own; a gigabyte.
+///
+/// Returns what to tell the user.
+pub(crate) fn triton() -> Result<String, String> {
+    environment("triton", &TRITON)
+}
+
+/// Python packages in an environment of their own, unless it has them.
+fn environment(name: &str, packages: &[&str]) -> Result<String, String> {
+    let folder = target_folder().join("fetched").join(name);
+    let stamp = folder.join(format!("{name}.txt"));
+    let wanted = packages.join(" ");
     if !fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
         run(python().args(["-m", "venv", "--clear"]).arg(&folder))?;
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         let made = folder.join("bin").join("python");
-        run(Command::new(made).args(pip).args(CLIENTS))?;
+        run(Command::new(made).args(pip).args(packages))?;
         write(&stamp, &wanted)?;
     }
     Ok(format!("{wanted} in {}", folder.display()))

@@ -2,6 +2,7 @@
 //!
 //! * `cargo xtask fetch tokenizer`: test data that is not ours to commit
 //! * `cargo xtask fetch clients`: the Python clients that a test runs
+//! * `cargo xtask fetch triton`: Triton's compiler, an oracle of the ROCm simulator's tests
 //! * `cargo xtask toolkit cuda`: the compiler of the CUDA kernels
 //! * `cargo xtask toolkit rocm`: the compiler of the AMD kernels
 //! * `cargo xtask objects rocm`: the committed code objects, made anew from their sources
@@ -24,12 +25,13 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["fetch", "tokenizer"] => fetch::tokenizer(),
         ["fetch", "clients"] => fetch::clients(),
+        ["fetch", "triton"] => fetch::triton(),
         ["toolkit", "cuda"] => toolkit::cuda(),
         ["toolkit", "rocm"] => toolkit::rocm(),
         ["objects", "rocm"] => objects::rocm(),
         ["carry", folder, parts @ ..] => carry::carry(folder, parts),
         ["matrix", records @ ..] => matrix::matrix(records),
-        _ => Err("usage: cargo xtask fetch tokenizer|clients | toolkit cuda|rocm | objects rocm | carry DIR [PART...] | matrix RECORD...".to_owned()),
+        _ => Err("usage: cargo xtask fetch tokenizer|clients|triton | toolkit cuda|rocm | objects rocm | carry DIR [PART...] | matrix RECORD...".to_owned()),
     };
     match outcome {
         Ok(message) => {

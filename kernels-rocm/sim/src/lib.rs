@@ -42,6 +42,12 @@
 //! What the simulator has no meaning for, a mnemonic, an operand, a modifier, is refused when the code object is
 //! loaded.
 //!
+//! # What it is tested against
+//!
+//! Cases worked by hand from the manual and the published layouts; objects that Triton's compiler makes of linears in
+//! every format and of reductions, which give the numbers that our own kernels give; kernels that are wrong on purpose,
+//! and rules of its own that are.
+//!
 //! # What is not modelled
 //!
 //! Time, caches other than those, scopes beyond a device (what leaves a die is seen by all), hazards that the compiler

@@ -11,3 +11,4 @@ mod shipped;
 mod speed;
 mod support;
 mod threads;
+mod triton;
