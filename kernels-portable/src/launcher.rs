@@ -53,7 +53,7 @@ impl Launcher<'_> {
     ///
     /// # Errors
     /// As [`Target::launch`].
-    pub(crate) fn rows(
+    pub fn rows(
         &self,
         kernel: &str,
         rows: u64,

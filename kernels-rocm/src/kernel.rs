@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tandem_hal::{
     Checked, Error, Kernel, Ladder, MAX_OPERANDS, Needs, Op, Result, Stream, Want, dispatch,
 };
-use tandem_portable::{Launcher, Portable, ViewArgument, arguments};
+use tandem_portable::{Launcher, ViewArgument, arguments};
 
 use crate::driver::{Module, Queue};
 use crate::launcher::{OnDevice, argument};
-use crate::rows::{self, Launch};
+use crate::rows::{self, Launch, Rows};
 use crate::shared::Shared;
 use crate::stream::RocmStream;
 
@@ -22,7 +22,7 @@ pub(crate) trait Run: Send + Sync {
     fn launch(&self, shared: &Shared, queue: &Queue, io: &Checked<'_>) -> Result<()>;
 }
 
-struct Chosen<D: Portable> {
+struct Chosen<D: Rows> {
     descriptor: D,
     op: Op,
     ladder: Ladder<D, Launch<D>>,
@@ -30,7 +30,7 @@ struct Chosen<D: Portable> {
     modules: Vec<Arc<Module>>,
 }
 
-impl<D: Portable> Chosen<D> {
+impl<D: Rows> Chosen<D> {
     fn new(shared: &Shared, descriptor: &D, want: &Want) -> Result<Self> {
         let ladder = rows::choose(descriptor, shared.info(), want, shared.options())?;
         let modules = ladder.rows.iter().map(|row| shared.module(row.launch.object));
@@ -45,7 +45,7 @@ impl<D: Portable> Chosen<D> {
     }
 }
 
-impl<D: Portable> Run for Chosen<D> {
+impl<D: Rows> Run for Chosen<D> {
     fn op(&self) -> &Op {
         &self.op
     }
@@ -88,7 +88,7 @@ impl RocmKernel {
     /// # Errors
     /// [`Error::Unsupported`] with the reason of each row, or what the driver says.
     pub(crate) fn prepare(shared: &Arc<Shared>, op: &Op, want: &Want) -> Result<RocmKernel> {
-        fn chosen<D: Portable>(shared: &Shared, d: &D, want: &Want) -> Result<Arc<dyn Run>> {
+        fn chosen<D: Rows>(shared: &Shared, d: &D, want: &Want) -> Result<Arc<dyn Run>> {
             Ok(Arc::new(Chosen::new(shared, d, want)?))
         }
         let run = dispatch!(op, d => chosen(shared, d, want))?;

@@ -3,7 +3,7 @@
 //! no devices: [`RocmProvider`] says why, and everything else of the program works.
 //!
 //! Rows are the plain ones of [`tandem_portable`], for both targets: an operator with one needs nothing here but its
-//! committed code objects.
+//! committed code objects. Tuned ones stand in `ops`.
 
 pub mod arguments;
 pub mod code_object;
@@ -17,6 +17,7 @@ mod kernel;
 mod launcher;
 mod memory;
 mod model;
+mod ops;
 mod proof;
 mod provider;
 mod rows;

@@ -18,13 +18,13 @@ pub(crate) fn record() -> &'static Record<'static> {
 mod tests {
     use super::*;
     use crate::model::Model;
-    use crate::rows;
+    use crate::rows::Rows;
     use tandem_hal::{Operator, Rank};
-    use tandem_portable::{Portable, Proof};
+    use tandem_portable::Proof;
 
     /// Why a line of the record can never prove anything.
-    fn useless<D: Portable>(proof: &Proof<'_>) -> Option<String> {
-        let row = rows::rows::<D>().iter().find(|row| row.name == proof.row);
+    fn useless<D: Rows>(proof: &Proof<'_>) -> Option<String> {
+        let row = D::rows().iter().find(|row| row.name == proof.row);
         match row {
             _ if Model::named(proof.board).is_none() => Some(format!("no board {}", proof.board)),
             None => Some(format!("{} has no row {}", D::ID, proof.row)),

@@ -1,9 +1,10 @@
-//! Kernel rows of this backend: the plain ones of all operators.
+//! Kernel rows of this backend.
 
 use tandem_hal::{
-    Candidate, DeviceInfo, Judge, Ladder, Op, Operator, Options, Result, Row, Want, dispatch,
+    Accumulator, Candidate, DeviceInfo, Judge, Ladder, Needs, Numerics, Op, Operator, Options,
+    Rank, Result, Row, Want, dispatch,
 };
-use tandem_portable::{Claim, Portable, Record, Run};
+use tandem_portable::{Claim, Portable, Record, Run, any};
 
 use crate::{code_object, proof};
 
@@ -18,20 +19,53 @@ pub(crate) struct Launch<D: Operator> {
     pub(crate) run: Run<D>,
 }
 
-/// The rows of an operator; none until it has a plain one.
-pub(crate) const fn rows<D: Portable>() -> &'static [Row<D, Launch<D>>] {
-    const {
-        match D::ROW {
-            Some(row) => &[row.on(ALL, Launch { object: row.image, run: row.run })],
-            None => &[],
-        }
+/// An operator of this backend.
+pub(crate) trait Rows: Operator {
+    /// Its kernels; none until one is written.
+    fn rows() -> &'static [Row<Self, Launch<Self>>];
+}
+
+/// The plain row of an operator that has one.
+pub(crate) const fn portable<D: Portable>() -> Row<D, Launch<D>> {
+    match D::ROW {
+        Some(row) => row.on(ALL, Launch { object: row.image, run: row.run }),
+        None => panic!("the operator has no plain row"),
+    }
+}
+
+/// The rows of an operator that has none but, perhaps, the plain one.
+pub(crate) const fn plain_alone<D: Portable>() -> &'static [Row<D, Launch<D>>] {
+    const { if D::ROW.is_some() { &[portable::<D>()] } else { &[] } }
+}
+
+/// A kernel for the matrix units of some targets that adds in f32, for any number of rows of data, which never see each
+/// other; `bits` are those that its kind shares.
+pub(crate) const fn tuned<D: Operator>(
+    name: &'static str,
+    bits: &'static str,
+    arch: &'static [&'static str],
+    object: &'static str,
+    run: Run<D>,
+) -> Row<D, Launch<D>> {
+    Row {
+        name,
+        arch,
+        rank: Rank::Tuned,
+        numerics: Numerics::RowInvariant,
+        bits,
+        accumulator: Accumulator::F32,
+        tokens: 0..=u64::MAX,
+        accepts: any,
+        suits: |_| true,
+        needs: |_, _| Needs { workspace_bytes: 0 },
+        launch: Launch { object, run },
     }
 }
 
 /// The code object of an operator's row.
 pub(crate) fn object(op: &str, row: &str) -> Option<&'static str> {
-    fn of<D: Portable>(row: &str) -> Option<&'static str> {
-        rows::<D>().iter().find(|r| r.name == row).map(|r| r.launch.object)
+    fn of<D: Rows>(row: &str) -> Option<&'static str> {
+        D::rows().iter().find(|r| r.name == row).map(|r| r.launch.object)
     }
     macro_rules! of_any {
         ([] $($name:ident)*) => {
@@ -46,8 +80,8 @@ pub(crate) fn object(op: &str, row: &str) -> Option<&'static str> {
 
 /// Every row with its verdict.
 pub(crate) fn table(op: &Op, info: &DeviceInfo, want: &Want, options: &Options) -> Vec<Candidate> {
-    fn of<D: Portable>(d: &D, on: &On<'_>) -> Vec<Candidate> {
-        on.judged(|judge| judge.candidates(rows::<D>(), d))
+    fn of<D: Rows>(d: &D, on: &On<'_>) -> Vec<Candidate> {
+        on.judged(|judge| judge.candidates(D::rows(), d))
     }
     let on = On { info, want, options, record: proof::record() };
     dispatch!(op, d => of(d, &on))
@@ -57,13 +91,13 @@ pub(crate) fn table(op: &Op, info: &DeviceInfo, want: &Want, options: &Options) 
 ///
 /// # Errors
 /// [`tandem_hal::Error::Unsupported`] with the reason of each row.
-pub(crate) fn choose<D: Portable>(
+pub(crate) fn choose<D: Rows>(
     d: &D,
     info: &DeviceInfo,
     want: &Want,
     options: &Options,
 ) -> Result<Ladder<D, Launch<D>>> {
-    On { info, want, options, record: proof::record() }.choose(rows::<D>(), d)
+    On { info, want, options, record: proof::record() }.choose(D::rows(), d)
 }
 
 /// Where and for what rows are chosen, and what is on record of them.
@@ -75,7 +109,7 @@ struct On<'a> {
 }
 
 impl On<'_> {
-    fn choose<D: Portable>(
+    fn choose<D: Rows>(
         &self,
         rows: &'static [Row<D, Launch<D>>],
         d: &D,
@@ -83,7 +117,7 @@ impl On<'_> {
         self.judged(|judge| judge.choose(rows, d))
     }
 
-    fn judged<D: Portable, T>(&self, with: impl FnOnce(&Judge<'_, D, Launch<D>>) -> T) -> T {
+    fn judged<D: Rows, T>(&self, with: impl FnOnce(&Judge<'_, D, Launch<D>>) -> T) -> T {
         let On { info, want, options, record } = *self;
         let step_bits = |op: &Op| dispatch!(op, d => choose(d, info, want, options).ok().map(|ladder| ladder.bits()));
         let proven = |row: &Row<D, Launch<D>>| {
@@ -100,7 +134,7 @@ impl On<'_> {
 mod tests {
     use super::*;
     use crate::model::Model;
-    use tandem_hal::{Extents, Rank, Real, RmsNorm, Sym};
+    use tandem_hal::{Extents, Mxfp8Linear, Real, RmsNorm, Sym};
 
     const RMS: RmsNorm = RmsNorm { width: 64, eps: Real::new(1e-20) };
 
@@ -138,6 +172,27 @@ mod tests {
             assert_eq!((list[0].kernel, verdict), ("tuned", reason), "{board}");
             let on = On { record: &none, ..on };
             assert_eq!(on.choose(rows, &RMS).unwrap().at(8).unwrap().name, "portable", "{board}");
+        }
+    }
+
+    /// Tuned rows wait for a board: every one goes by its plain row until a run on it is on record.
+    #[test]
+    fn each_board_by_name_takes_what_is_proven_on_it() {
+        let chosen = |board: &str, tokens| {
+            let info = Model::named(board).unwrap().info("rocm:0".into());
+            let want = Want::row_invariant(Extents::of(&[(Sym::Tokens, tokens)]));
+            let op = Mxfp8Linear { n: 5120, k: 1280 };
+            let ladder = choose(&op, &info, &want, &Options::default()).unwrap();
+            let list = table(&op.into(), &info, &want, &Options::default());
+            let refused = list.into_iter().filter_map(|c| Some((c.kernel, c.verdict.err()?)));
+            (ladder.at(tokens).unwrap().name, refused.collect::<Vec<_>>())
+        };
+        for board in Model::names().split(", ") {
+            for tokens in [8, 4096] {
+                let why = format!("not proven on {board}");
+                let refused = ["narrow", "wide"].map(|row| (row, why.clone()));
+                assert_eq!(chosen(board, tokens), ("portable", refused.to_vec()));
+            }
         }
     }
 

@@ -110,12 +110,13 @@ fn compare(what: &str, draw: Draw, found: &[f64], expected: &[(f64, f64)]) {
     }
 }
 
-/// A linear of ours and Triton's on the same operands, with scales.
-fn both_scaled(name: &str, kernel: &str, bias: Option<i32>, scale_rows: usize) {
+/// A kernel of ours: its object, its name, and blocks and threads of a launch.
+struct Own(&'static str, &'static str, [u32; 2]);
+
+/// Linears of ours and Triton's on the same operands, with scales.
+fn all_scaled(name: &str, owns: &[Own], bias: Option<i32>, scale_rows: usize) {
     for target in TARGETS {
         let Some(theirs) = triton(name, target) else { return };
-        let object = format!("gemm.{name}_linear");
-        let Some(ours) = ours(&object, kernel, target, 128) else { return };
         for (seed, draw) in [(1, Draw::Integers), (5, Draw::Any)] {
             let x = side(draw, Some(7), 1, seed, TOKENS);
             let weight = side(draw, bias, scale_rows, seed + 2, N);
@@ -141,21 +142,33 @@ fn both_scaled(name: &str, kernel: &str, bias: Option<i32>, scale_rows: usize) {
                 Argument::U64(k),
                 Argument::U64(tokens),
             ];
-            let own = ours.run([64, 1], &arguments, &Schedule::eager()).0;
-            compare(&format!("our {name} on {target}"), draw, &bf16_values(&own), &expected);
-            assert!(draw == Draw::Any || own == found, "{name} on {target}: other bits");
+            for Own(object, kernel, [blocks, threads]) in owns {
+                let Some(ours) = ours(object, kernel, target, *threads) else { return };
+                let own = match kernel.ends_with("__portable") {
+                    true => ours.run([*blocks, 1], &arguments, &Schedule::eager()).0,
+                    false => ours.same_under_all([*blocks, 1], &arguments),
+                };
+                compare(&format!("{kernel} on {target}"), draw, &bf16_values(&own), &expected);
+                assert!(draw == Draw::Any || own == found, "{kernel} on {target}: other bits");
+            }
         }
     }
 }
 
 #[test]
 fn mxfp8_linears_are_tritons() {
-    both_scaled("mxfp8", "gemm_mxfp8__portable", Some(7), 32);
+    let owns = [
+        Own("gemm.mxfp8_linear", "gemm_mxfp8__portable", [64, 128]),
+        Own("gemm.mxfp8_tiles", "gemm_mxfp8__narrow", [32, 256]),
+        Own("gemm.mxfp8_tiles", "gemm_mxfp8__wide", [8, 256]),
+    ];
+    all_scaled("mxfp8", &owns, Some(7), 32);
 }
 
 #[test]
 fn mxfp4_linears_are_tritons() {
-    both_scaled("mxfp4", "gemm_mxfp4__portable", None, 1);
+    let owns = [Own("gemm.mxfp4_linear", "gemm_mxfp4__portable", [64, 128])];
+    all_scaled("mxfp4", &owns, None, 1);
 }
 
 /// Tokens and weight without scales through Triton's kernel.

@@ -2,6 +2,7 @@
 //! matrix unit takes from which lane and how lanes exchange is Triton's word here, whose objects run on boards.
 
 mod linears;
+mod loops;
 mod rows;
 
 use std::fs;

@@ -1,0 +1,3 @@
+//! Tuned rows of the `gemm` operators.
+
+mod mxfp8_linear;
