@@ -134,7 +134,7 @@ impl On<'_> {
 mod tests {
     use super::*;
     use crate::model::Model;
-    use tandem_hal::{Extents, Mxfp8Linear, Real, RmsNorm, Sym};
+    use tandem_hal::{Down, Experts, Extents, GateUp, Mxfp8Linear, Real, RmsNorm, Sym};
 
     const RMS: RmsNorm = RmsNorm { width: 64, eps: Real::new(1e-20) };
 
@@ -178,22 +178,26 @@ mod tests {
     /// Tuned rows wait for a board: every one goes by its plain row until a run on it is on record.
     #[test]
     fn each_board_by_name_takes_what_is_proven_on_it() {
-        let chosen = |board: &str, tokens| {
-            let info = Model::named(board).unwrap().info("rocm:0".into());
-            let want = Want::row_invariant(Extents::of(&[(Sym::Tokens, tokens)]));
-            let op = Mxfp8Linear { n: 5120, k: 1280 };
-            let ladder = choose(&op, &info, &want, &Options::default()).unwrap();
-            let list = table(&op.into(), &info, &want, &Options::default());
-            let refused = list.into_iter().filter_map(|c| Some((c.kernel, c.verdict.err()?)));
-            (ladder.at(tokens).unwrap().name, refused.collect::<Vec<_>>())
-        };
-        for board in Model::names().split(", ") {
-            for tokens in [8, 4096] {
-                let why = format!("not proven on {board}");
-                let refused = ["narrow", "wide"].map(|row| (row, why.clone()));
-                assert_eq!(chosen(board, tokens), ("portable", refused.to_vec()));
+        fn check<D: Rows>(op: &D, rows: &[&'static str]) {
+            for (board, tokens) in Model::names().split(", ").flat_map(|b| [(b, 8), (b, 4096)]) {
+                let info = Model::named(board).unwrap().info("rocm:0".into());
+                let want = Want::row_invariant(Extents::of(&[(Sym::Tokens, tokens)]));
+                let ladder = choose(op, &info, &want, &Options::default()).unwrap();
+                assert_eq!(ladder.at(tokens).unwrap().name, "portable", "{board}");
+                let list = table(&op.clone().into(), &info, &want, &Options::default());
+                let refused = list.into_iter().filter_map(|c| Some((c.kernel, c.verdict.err()?)));
+                let why = |row: &&'static str| match (*row, info.arch.as_str()) {
+                    ("bf16", "gfx950") => (*row, "made for gfx942".into()),
+                    _ => (*row, format!("not proven on {board}")),
+                };
+                assert_eq!(refused.collect::<Vec<_>>(), rows.iter().map(why).collect::<Vec<_>>());
             }
         }
+        check(&Mxfp8Linear { n: 5120, k: 1280 }, &["narrow", "wide"]);
+        let (hidden, inter) = (5120, 2304);
+        let experts = Experts { total: 384, first: 0, local: 384, top_k: 6, hidden, inter };
+        check(&GateUp { experts: experts.clone() }, &["matrix", "bf16"]);
+        check(&Down { experts }, &["matrix", "bf16"]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The machine code of the committed objects: what loops must have and what they may not.
 //!
 //! A source says what it is made for, beside the code. A line `// loop gfx950: v_mfma_scale_f32_32x32x64_f8f6f4` names
-//! instructions that a loop of each of its kernels has on that target, a line `// never gfx950: v_cvt_` how none in their
-//! loops begins there.
+//! instructions that a loop of each of its kernels has on that target, or of those named before the colon, a line
+//! `// never gfx950: v_cvt_` how none in those loops begins there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,19 +50,39 @@ fn instruction(line: &str) -> Option<(u64, String, Option<u64>)> {
     Some((address, mnemonic.into(), target))
 }
 
-/// Instructions between a branch backwards and where it goes.
-fn in_loops(code: &Code) -> Vec<&str> {
+/// The innermost loops that have an instruction: the mnemonics between a branch backwards and where it goes.
+fn loops_of<'a>(code: &'a Code, word: &str) -> Vec<Vec<&'a str>> {
     let back = code.iter().filter_map(|(at, _, to)| Some((to.filter(|to| to <= at)?, *at)));
-    let loops: Vec<_> = back.collect();
-    let inside = |at: &u64| loops.iter().any(|(from, to)| from <= at && at <= to);
-    code.iter().filter(|(at, ..)| inside(at)).map(|(_, name, _)| name.as_str()).collect()
+    let has = |(from, to): &(u64, u64)| {
+        code.iter().any(|(at, name, _)| from <= at && at <= to && name == word)
+    };
+    let loops: Vec<_> = back.filter(has).collect();
+    let is_inner = |(from, to): &&(u64, u64)| !loops.iter().any(|(f, t)| f > from && t <= to);
+    let names = |(from, to): &(u64, u64)| {
+        let inside = code.iter().filter(|(at, ..)| from <= at && at <= to);
+        inside.map(|(_, name, _)| name.as_str()).collect()
+    };
+    loops.iter().filter(is_inner).map(names).collect()
 }
 
-/// Words behind lines `// KIND TARGET:` of a source.
-fn words(source: &str, kind: &str, target: &str) -> Vec<String> {
-    let begin = format!("// {kind} {target}:");
-    let lines = source.lines().filter_map(|line| line.trim_start().strip_prefix(&begin));
-    lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
+/// What a source says of a target: the kernels that it says it of, all if none, and the words behind the colon.
+struct Line {
+    kernels: Vec<String>,
+    words: Vec<String>,
+}
+
+/// Lines `// KIND TARGET:` or `// KIND TARGET KERNEL...:` of a source.
+fn lines(source: &str, kind: &str, target: &str) -> Vec<Line> {
+    let begin = format!("// {kind} {target}");
+    let rests = source.lines().filter_map(|line| line.strip_prefix(&begin)?.split_once(':'));
+    let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+    rests.map(|(kernels, words)| Line { kernels: list(kernels), words: list(words) }).collect()
+}
+
+/// What they say of a kernel.
+fn words<'a>(lines: &'a [Line], kernel: &str) -> Vec<&'a str> {
+    let of = |line: &&Line| line.kernels.is_empty() || line.kernels.iter().any(|k| k == kernel);
+    lines.iter().filter(of).flat_map(|line| &line.words).map(String::as_str).collect()
 }
 
 fn tool() -> Option<PathBuf> {
@@ -87,20 +107,25 @@ fn loops_have_what_their_sources_name() {
     for source in Source::all(workspace()).unwrap() {
         let text = fs::read_to_string(&source.path).unwrap();
         for target in source.targets() {
-            let (needed, banned) = (words(&text, "loop", target), words(&text, "never", target));
+            let (needed, banned) = (lines(&text, "loop", target), lines(&text, "never", target));
             let is_tuned = source.path.starts_with(workspace().join("kernels-rocm"));
             assert!(!is_tuned || !needed.is_empty(), "{} is made for nothing", source.name);
             if needed.is_empty() && banned.is_empty() {
                 continue;
             }
             let object = workspace().join(OBJECTS).join(target).join(source.file());
-            for (kernel, code) in disassemble(&tool, &object) {
-                let inside = in_loops(&code);
-                for word in &needed {
-                    assert!(inside.contains(&word.as_str()), "{kernel} {target}: no {word}");
+            let kernels = disassemble(&tool, &object);
+            let mut named = needed.iter().chain(&banned).flat_map(|line| &line.kernels);
+            assert!(named.all(|name| kernels.contains_key(name)), "{}", source.name);
+            for (kernel, code) in kernels {
+                let banned = words(&banned, &kernel);
+                for word in words(&needed, &kernel) {
+                    let loops = loops_of(&code, word);
+                    assert!(!loops.is_empty(), "{kernel} {target}: no loop has {word}");
+                    let is_banned = |name: &&&str| banned.iter().any(|b| name.starts_with(b));
+                    let found = loops.iter().flatten().find(is_banned);
+                    assert_eq!(found, None, "{kernel} {target}: in the loop of {word}");
                 }
-                let is_banned = |name: &&&str| banned.iter().any(|b| name.starts_with(b.as_str()));
-                assert_eq!(inside.iter().find(is_banned), None, "{kernel} {target}");
                 checked += 1;
             }
         }
@@ -120,5 +145,7 @@ fn a_loop_is_what_a_branch_goes_back_over() {
     let code: Code = lines.iter().filter_map(|line| instruction(line)).collect();
     assert_eq!(code.len(), 4);
     assert_eq!((code[2].2, code[3].2), (Some(0x104), Some(0x118)));
-    assert_eq!(in_loops(&code), ["v_mfma_f32_32x32x16_fp8_fp8", "s_cbranch_scc1"]);
+    let product = "v_mfma_f32_32x32x16_fp8_fp8";
+    assert_eq!(loops_of(&code, product), [[product, "s_cbranch_scc1"]]);
+    assert!(loops_of(&code, "v_mov_b32_e32").is_empty());
 }

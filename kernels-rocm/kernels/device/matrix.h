@@ -163,7 +163,7 @@ DEVICE void multiply_step(F32x16 (&sums)[ROWS][TOKENS], Fragment (&a)[ROWS], con
 }
 
 // Four neighbouring outputs of a token.
-DEVICE void store_outputs(const View &y, u64 token, u64 output, u64 n, const float (&values)[4]) {
+DEVICE void store_outputs(const View &y, u64 token, u64 output, u64 n, const F32x4 &values) {
     u16 *to = row_of<u16>(y, token) + output;
     u16 codes[4];
 #pragma unroll

@@ -1,27 +1,9 @@
-// gemm.mxfp8 on the matrix units, see device/matrix.h.
-//
-// The blocks of a row are cut into four sections of whole stages. A section is added in f32, step by step, and the sections
-// in their order: so that the bits are the same whether a wave has one of them or all.
+// gemm.mxfp8 on the matrix units, see device/matrix.h and device/sections.h.
 //
 // loop gfx942: v_mfma_f32_32x32x16_fp8_fp8
 // loop gfx950: v_mfma_scale_f32_32x32x64_f8f6f4
 // never gfx950: v_cvt_
-#include "../device/matrix.h"
-
-constexpr u32 SECTIONS = 4;
-// Columns of a stage, its steps, and its blocks.
-constexpr u32 STAGE = 128;
-constexpr u32 STEPS = STAGE / STEP;
-constexpr u32 STAGE_BLOCKS = STAGE / SCALED_COLUMNS;
-constexpr u32 THREADS = 256;
-
-DEVICE u64 ceiling(u64 x, u64 y) { return (x + y - 1) / y; }
-
-DEVICE u64 stages_of_section(u64 blocks) { return ceiling(blocks, SECTIONS * STAGE_BLOCKS); }
-
-DEVICE u64 at_most(u64 x, u64 most) { return x < most ? x : most; }
-
-DEVICE u32 wave_of_block() { return (u32)__builtin_amdgcn_readfirstlane((int)(threadIdx.x / 64)); }
+#include "../device/sections.h"
 
 // --- 32 outputs of 32 tokens a block, a section a wave, without a word in LDS but for the sums.
 
@@ -34,7 +16,7 @@ struct Rows {
 struct Narrow {
     // Where this lane's columns begin, and its scales.
     const u8 *a, *b, *a_scales, *b_scales;
-    u64 k, blocks;
+    u64 blocks;
 
     DEVICE Rows load(u64 stage) const {
         Rows rows;
@@ -53,11 +35,12 @@ struct Narrow {
         return rows;
     }
 
-    DEVICE void multiply(F32x16 (&sum)[1][1], Rows &rows, u64 stage) const {
+    DEVICE void multiply(F32x16 &sum, Rows &rows, u64 stage) const {
+        F32x16 sums[1][1] = {{sum}};
 #pragma unroll
         for (u32 s = 0; s < STEPS; s++) {
             u64 block = stage * STAGE_BLOCKS + s * STEP_BLOCKS;
-            if (block >= blocks) return;
+            if (block >= blocks) break;
             Fragment a[1], b[1];
 #pragma unroll
             for (u32 i = 0; i < STEP_BLOCKS; i++) {
@@ -65,45 +48,24 @@ struct Narrow {
                 b[0].of[i] = unit_codes(rows.b[s].of[i]);
             }
             Scales a_scales[1] = {rows.a_scales[s]}, b_scales[1] = {rows.b_scales[s]};
-            multiply_step(sum, a, a_scales, b, b_scales, block + 1 < blocks);
+            multiply_step(sums, a, a_scales, b, b_scales, block + 1 < blocks);
         }
+        sum = sums[0][0];
     }
 };
 
 KERNEL(gemm_mxfp8__narrow, THREADS)(View x, View weight, View y, u64 n, u64 k, u64 tokens) {
-    __shared__ F32x4 parts[SECTIONS][RESULTS / 4][64];
+    __shared__ Parts parts;
     u64 blocks = k / SCALED_COLUMNS, tiles = ceiling(n, SIDE);
     u64 output = blockIdx.x % tiles * SIDE, token = blockIdx.x / tiles * SIDE;
-    u32 lane = threadIdx.x % 64, wave = wave_of_block();
+    u32 lane = threadIdx.x % 64;
     u64 own = at_most(output + lane % SIDE, n - 1), row = at_most(token + lane % SIDE, tokens - 1);
     u64 first_column = half_of_wave() * 16;
     Narrow rows = {weight.codes + own * k + first_column, x.codes + row * k + first_column,
-                   weight.scales + output / SIDE * blocks, x.scales + row * blocks, k, blocks};
-    u64 each = stages_of_section(blocks), stages = ceiling(blocks, STAGE_BLOCKS);
-    u64 stage = wave * each, end = at_most(stage + each, stages);
-    F32x16 sum[1][1] = {};
-    if (stage < end) {
-        // One stage is on its way while another is multiplied.
-        Rows even = rows.load(stage);
-        for (; stage < end; stage += 2) {
-            Rows odd = rows.load(at_most(stage + 1, end - 1));
-            rows.multiply(sum, even, stage);
-            if (stage + 1 >= end) break;
-            even = rows.load(at_most(stage + 2, end - 1));
-            rows.multiply(sum, odd, stage + 1);
-        }
-    }
-#pragma unroll
-    for (u32 q = 0; q < RESULTS / 4; q++) {
-        parts[wave][q][lane] = {sum[0][0][4 * q], sum[0][0][4 * q + 1], sum[0][0][4 * q + 2], sum[0][0][4 * q + 3]};
-    }
-    __syncthreads();
-    F32x4 total = {};
-#pragma unroll
-    for (u32 s = 0; s < SECTIONS; s++) total += parts[s][wave][lane];
-    float values[4] = {total[0], total[1], total[2], total[3]};
-    u64 to = output + 8 * wave + 4 * half_of_wave();
-    if (token + lane % SIDE < tokens) store_outputs(y, token + lane % SIDE, to, n, values);
+                   weight.scales + output / SIDE * blocks, x.scales + row * blocks, blocks};
+    F32x4 total = sum_of_sections(parts, section_sum(rows, blocks));
+    u64 to = output + 8 * wave_of_block() + 4 * half_of_wave();
+    if (token + lane % SIDE < tokens) store_outputs(y, token + lane % SIDE, to, n, total);
 }
 
 // --- 128 outputs of 128 tokens a block, 64 of 64 a wave, stages through LDS.
@@ -278,7 +240,7 @@ KERNEL(gemm_mxfp8__wide, THREADS)(View x, View weight, View y, u64 n, u64 k, u64
 #pragma unroll
             for (u32 q = 0; q < RESULTS / 4; q++) {
                 F32x16 &t = totals[i][j];
-                float values[4] = {t[4 * q], t[4 * q + 1], t[4 * q + 2], t[4 * q + 3]};
+                F32x4 values = {t[4 * q], t[4 * q + 1], t[4 * q + 2], t[4 * q + 3]};
                 store_outputs(y, to, output + own + i * SIDE + 8 * q + 4 * half_of_wave(), n, values);
             }
         }

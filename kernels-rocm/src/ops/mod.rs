@@ -2,6 +2,7 @@
 //! others.
 
 mod gemm;
+mod moe;
 mod prelude;
 
 use crate::rows::{Launch, Rows, plain_alone};
@@ -10,6 +11,8 @@ use tandem_hal::Row;
 /// Rows of an operator, unless it has a file here, which has them.
 macro_rules! rows {
     (Mxfp8Linear) => {};
+    (GateUp) => {};
+    (Down) => {};
     ($plain:ident) => {
         impl Rows for tandem_hal::$plain {
             fn rows() -> &'static [Row<Self, Launch<Self>>] {

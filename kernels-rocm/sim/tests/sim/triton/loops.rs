@@ -97,3 +97,44 @@ fn main_loops_are_as_recorded_beside_tritons() {
         assert_eq!([Loop::of(&theirs, false), own], on_record(target), "{target}");
     }
 }
+
+/// What a wave does for 32 columns of experts' FP4 more, for 32 outputs of 32 pairs: its vector instructions at four clocks,
+/// and the clocks of its matrix unit.
+fn expert_clocks(kernel: &Kernel) -> [u64; 2] {
+    let pairs = 32u64;
+    let group = [0, pairs].into_iter().chain(0..pairs);
+    let lists: Vec<u8> = group.flat_map(u64::to_le_bytes).collect();
+    let run = |hidden: u64| {
+        let x = vec![0x38; (pairs * hidden) as usize];
+        let weight = vec![0x22; (pairs / 2 * hidden / 2) as usize];
+        let scales = vec![127; (pairs * hidden / 32) as usize];
+        // One expert, to which all go, with gates and ups of half the outputs each.
+        let experts = [1, 0, 1, 1, hidden, pairs / 2].map(Argument::U64);
+        let views = [
+            Argument::View(&x, &scales, hidden),
+            Argument::View(&weight, &scales, hidden),
+            Argument::View(&weight, &scales, hidden),
+            Argument::View(&lists, &[], 0),
+            Argument::OutView((2 * pairs * pairs) as usize, pairs),
+        ];
+        kernel.run([1, 1], &[&views[..], &experts].concat(), &Schedule::eager()).1
+    };
+    let [few, many] = [1024, 1536].map(run);
+    assert_eq!(many.lds_passes, many.lds_ideal_passes, "{}: bank conflicts", kernel.name);
+    let vector = |c: &Counters| c.count("v_") - c.count("v_mfma");
+    [4 * (vector(&many) - vector(&few)), many.matrix_cycles - few.matrix_cycles].map(|x| x / 16)
+}
+
+/// The figures of `kernels-rocm/TUNED.md`.
+#[test]
+fn experts_by_a_table_take_fewer_clocks_than_by_bf16() {
+    let clocks = |name, target| {
+        let kernel = ours("moe.expert_tiles", name, target, 256)?;
+        Some(expert_clocks(&kernel))
+    };
+    let Some(table) = clocks("moe_gate_up__matrix", "gfx942") else { return };
+    let bf16 = clocks("moe_gate_up__bf16", "gfx942").expect("a kernel");
+    let mixed = clocks("moe_gate_up__matrix", "gfx950").expect("a kernel");
+    assert!(table[0] < bf16[0] && table[1] < bf16[1]);
+    assert_eq!((table, bf16, mixed), ([382, 64], [510, 128], [47, 32]));
+}
