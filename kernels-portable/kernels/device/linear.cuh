@@ -5,7 +5,7 @@
 
 constexpr int LINEAR_THREADS = 128;
 // Tokens up to which every output is made alone, and the side of a tile of more, as the host has them.
-constexpr u64 FEW = 16;
+constexpr u64 FEW = 1;
 constexpr int SIDE = 4;
 
 struct LinearShape {
@@ -20,7 +20,8 @@ DEVICE void linear_tiles(const LinearShape &d, const X &x, const Weight &weight,
     for (u64 first = (u64)blockIdx.x * each; first < tiles; first += (u64)gridDim.x * each) {
         // Groups behind the last tile make it as well.
         u64 at = first + own < tiles ? first + own : tiles - 1;
-        u64 output = at % columns * OUTPUTS, band = at / columns, group = band % d.groups, token = band / d.groups * TOKENS;
+        // All tokens' tiles of an output are neighbours, so that the weight comes from memory once.
+        u64 token = at % bands * TOKENS, column = at / bands, output = column % columns * OUTPUTS, group = column / columns;
         // So do rows behind the last one.
         auto left = [&](int i, u64 column) {
             u64 row = token + i < d.tokens ? token + i : d.tokens - 1;

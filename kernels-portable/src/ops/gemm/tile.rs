@@ -3,7 +3,7 @@
 use crate::launcher::dot_lanes;
 
 /// Tokens up to which every output is made alone, as the device header has it.
-const FEW: u64 = 16;
+const FEW: u64 = 1;
 /// Tokens and outputs of a tile of more.
 const SIDE: u64 = 4;
 /// Threads of a block.
