@@ -13,6 +13,7 @@ use subtle::{Choice, ConstantTimeEq};
 use super::api::anthropic::error::MessagesError;
 use super::api::error::ApiError;
 use super::app::App;
+use super::page;
 
 /// Paths that say whether the server works, to whoever restarts it or sends it requests.
 const OPEN_PATHS: [&str; 2] = ["/health", "/ready"];
@@ -59,7 +60,8 @@ pub(super) async fn check_key(
     next: Next,
 ) -> Response {
     let path = request.uri().path();
-    if OPEN_PATHS.contains(&path) || app.options.api_keys.admit(request.headers()) {
+    let is_open = OPEN_PATHS.contains(&path) || page::is_part(path);
+    if is_open || app.options.api_keys.admit(request.headers()) {
         return next.run(request).await;
     }
     let refusal = ApiError::no_key();

@@ -25,6 +25,7 @@ mod local;
 mod mailbox;
 mod metrics;
 mod options;
+mod page;
 mod pictures;
 mod random;
 mod sequences;

@@ -23,6 +23,7 @@ use super::health::{health, ready};
 use super::mailbox::EngineHandle;
 use super::metrics::metrics;
 use super::options::ServerOptions;
+use super::page;
 use super::signal::stop_signal;
 use crate::{Error, Result};
 
@@ -118,6 +119,8 @@ async fn drain(app: &App) {
 /// What answers the requests of a model.
 pub(super) fn router(app: Arc<App>) -> Router {
     Router::new()
+        .route("/", get(page::index))
+        .route("/page/{name}", get(page::file))
         .route("/health", get(health))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))

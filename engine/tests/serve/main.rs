@@ -4,6 +4,7 @@ mod anthropic;
 mod api_keys;
 mod batch;
 mod bodies;
+mod browser;
 mod characters;
 mod choices;
 mod client;
@@ -25,6 +26,7 @@ mod metrics;
 #[path = "../model_support/mod.rs"]
 mod model_support;
 mod overload;
+mod page;
 mod pictures;
 mod responses;
 mod scripted;
