@@ -246,6 +246,51 @@ fn reasoning_comes_back_in_either_spelling() {
     );
 }
 
+/// One entry for each token of the message, none for reasoning, markup and calls.
+#[test]
+fn log_probabilities_are_of_the_text_alone() {
+    let include = json!(["message.output_text.logprobs"]);
+    for tokens_per_step in [1, 6] {
+        let scripted = Scripted { tokens_per_step, ..Scripted::saying(ids(&reply())) };
+        let server = TestServer::of(scripted);
+        let body = request(json!({ "tools": [weather()], "include": include, "top_logprobs": 2 }));
+        let whole = both(&server, &body);
+        assert_eq!(whole["top_logprobs"], 2);
+        let content = &whole["output"][1]["content"][0];
+        let entries = content["logprobs"].as_array().unwrap();
+        let spelled: String =
+            entries.iter().map(|entry| entry["token"].as_str().unwrap()).collect();
+        assert_eq!(
+            (content["text"].as_str(), spelled.trim_end()),
+            (Some("Let me see."), "Let me see.")
+        );
+        for entry in entries {
+            assert_eq!(entry["top_logprobs"].as_array().unwrap().len(), 2);
+            assert_eq!(entry["top_logprobs"][0]["logprob"], entry["logprob"]);
+        }
+        let streamed = events(&server, &body);
+        let of = |name: &'static str| streamed.iter().filter(move |event| event["type"] == name);
+        let deltas: Vec<_> = of("response.output_text.delta")
+            .flat_map(|event| event["logprobs"].as_array().unwrap().clone())
+            .collect();
+        assert_eq!(&deltas, entries);
+        assert!(
+            of("response.output_text.done").all(|event| event["logprobs"] == content["logprobs"])
+        );
+        // A client may send back what it got.
+        let input = json!([{ "role": "user", "content": "Hi" }, whole["output"][1], { "role": "user", "content": "And?" }]);
+        server.post(PATH, &request(json!({ "input": input }))).ok();
+    }
+    let server = TestServer::of(Scripted::saying(ids("Aye.")));
+    let bare = json!({ "reasoning": { "effort": "none" } });
+    let whole = both(&server, &request(bare.clone()));
+    assert_eq!(whole["output"][0]["content"][0]["logprobs"], json!([]));
+    let mut body = request(bare);
+    merge(&mut body, json!({ "include": include }));
+    let whole = both(&server, &body);
+    assert_eq!(whole["output"][0]["content"][0]["logprobs"][0]["top_logprobs"], json!([]));
+}
+
 #[test]
 fn errors_name_the_field() {
     let server = TestServer::of(Scripted::saying(ids("Call me")));
@@ -286,7 +331,12 @@ fn errors_name_the_field() {
             "input[0].content[0].image_url",
             part(json!({ "type": "input_image", "image_url": "http://x" })),
         ),
-        ("include[0]", json!({ "include": ["message.output_text.logprobs"] })),
+        ("include[0]", json!({ "include": ["file_search_call.results"] })),
+        ("top_logprobs", json!({ "top_logprobs": 2 })),
+        (
+            "top_logprobs",
+            json!({ "top_logprobs": 21, "include": ["message.output_text.logprobs"] }),
+        ),
         ("reasoning.effort", json!({ "reasoning": { "effort": "extreme" } })),
         ("reasoning.effort", json!({ "reasoning": { "effort": true } })),
         ("reasoning.summary", json!({ "reasoning": { "summary": "detailed" } })),

@@ -1,4 +1,4 @@
-//! Log-probabilities in the shapes of the two endpoints.
+//! Log-probabilities in the shapes of the endpoints.
 //!
 //! There is one entry per generated token, of reasoning and markup too, the stop token excepted.
 //! A value of minus infinity, which JSON cannot say, is -9999, as the protocol's owner has it.
@@ -21,6 +21,18 @@ pub(super) fn take_chat(fields: &mut Fields) -> Result<Option<u64>, ApiError> {
         (true, top) => Ok(Some(top.unwrap_or(0))),
         (false, None) => Ok(None),
         (false, Some(_)) => Err(ApiError::invalid("top_logprobs", "only with \"logprobs\": true")),
+    }
+}
+
+/// Takes `top_logprobs` of a response, which wants log-probabilities or not.
+pub(super) fn take_response(fields: &mut Fields, wanted: bool) -> Result<Option<u64>, ApiError> {
+    match (wanted, top(fields, "top_logprobs")?) {
+        (true, top) => Ok(Some(top.unwrap_or(0))),
+        (false, None | Some(0)) => Ok(None),
+        (false, Some(_)) => {
+            let problem = "only with message.output_text.logprobs in include";
+            Err(ApiError::invalid("top_logprobs", problem))
+        }
     }
 }
 

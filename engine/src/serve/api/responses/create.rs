@@ -41,11 +41,12 @@ pub(in crate::serve) async fn answer(
     let origin = Origin { peer, endpoint: "/v1/responses" };
     let answers = app.start(origin, vec![submission], 1, reader, permit).await?;
     let frame = Frame::new(&Stamp::new("resp_", &app), echo);
+    let output = Output::new(Arc::clone(&app.model.tokenizer), encrypted);
     let response = if reply.stream {
-        let events = ResponseEvents::new(frame, encrypted);
+        let events = ResponseEvents::new(frame, output);
         sse::respond(answers, events, app.options.ping_interval)
     } else {
-        whole_reply(answers, &frame, encrypted).await?
+        whole_reply(answers, &frame, output).await?
     };
     Ok(app.with_limit_header(response, max_tokens))
 }
@@ -53,14 +54,14 @@ pub(in crate::serve) async fn answer(
 async fn whole_reply(
     mut answers: Answers,
     frame: &Frame,
-    encrypted: bool,
+    mut output: Output,
 ) -> Result<Response, ApiError> {
-    let mut output = Output::new(encrypted);
     while let Some(piece) = answers.piece().await {
         let (_, piece) = piece?;
+        output.token(piece.token.as_ref());
         for event in piece.events {
             for change in output.changes(event) {
-                output.apply(&change);
+                drop(output.apply(&change));
             }
         }
     }

@@ -25,8 +25,7 @@ pub(super) struct ResponseEvents {
 
 impl ResponseEvents {
     /// Begins with what is known of the response.
-    pub(super) fn new(frame: Frame, encrypted: bool) -> Self {
-        let output = Output::new(encrypted);
+    pub(super) fn new(frame: Frame, output: Output) -> Self {
         let mut events = Self { frame, output, events: 0, ready: VecDeque::new() };
         for name in ["response.created", "response.in_progress"] {
             events.queue(name, json!({ "response": events.frame.begun() }));
@@ -55,10 +54,10 @@ impl ResponseEvents {
     }
 
     fn change(&mut self, change: Change) {
-        self.output.apply(&change);
+        let log_probs = self.output.apply(&change);
         match change {
             Change::Start(_) => self.start(),
-            Change::Grow(delta) => self.grow(&delta),
+            Change::Grow(delta) => self.grow(&delta, &log_probs),
             Change::End => self.close(),
         }
     }
@@ -73,12 +72,12 @@ impl ResponseEvents {
         }
     }
 
-    fn grow(&mut self, delta: &str) {
+    fn grow(&mut self, delta: &str, log_probs: &[Value]) {
         let Some((_, item)) = self.output.last() else { return };
         let (name, body) = match item.kind {
             ItemKind::Reasoning => ("response.reasoning_text.delta", json!({ "delta": delta })),
             ItemKind::Message => {
-                ("response.output_text.delta", json!({ "delta": delta, "logprobs": [] }))
+                ("response.output_text.delta", json!({ "delta": delta, "logprobs": log_probs }))
             }
             ItemKind::Call { .. } => {
                 ("response.function_call_arguments.delta", json!({ "delta": delta }))
@@ -93,7 +92,7 @@ impl ResponseEvents {
         let (name, body) = match &item.kind {
             ItemKind::Reasoning => ("response.reasoning_text.done", json!({ "text": text })),
             ItemKind::Message => {
-                ("response.output_text.done", json!({ "text": text, "logprobs": [] }))
+                ("response.output_text.done", json!({ "text": text, "logprobs": item.log_probs }))
             }
             ItemKind::Call { name, .. } => (
                 "response.function_call_arguments.done",
@@ -111,6 +110,7 @@ impl ResponseEvents {
 
 impl Chunks for ResponseEvents {
     fn write(&mut self, _: usize, piece: Piece) {
+        self.output.token(piece.token.as_ref());
         for event in piece.events {
             for change in self.output.changes(event) {
                 self.change(change);

@@ -36,6 +36,7 @@ impl Frame {
             "text": { "format": { "type": "text" } },
             "tool_choice": "auto",
             "tools": [],
+            "top_logprobs": 0,
             "top_p": 1.0,
             "truncation": "disabled",
             "usage": null,

@@ -14,6 +14,8 @@ pub(super) struct Item {
     pub(super) kind: ItemKind,
     /// Of the item so far; arguments, of a call.
     pub(super) text: String,
+    /// Log-probabilities of a message's tokens, when they are wanted.
+    pub(super) log_probs: Vec<Value>,
 }
 
 /// What an item is.
@@ -35,7 +37,7 @@ impl Item {
                 (id("fc"), ItemKind::Call { call_id: id("call"), name: name.clone() })
             }
         };
-        Self { id, kind, text: String::new() }
+        Self { id, kind, text: String::new(), log_probs: vec![] }
     }
 
     /// Its name.
@@ -48,7 +50,8 @@ impl Item {
         match self.kind {
             ItemKind::Reasoning => Some(json!({ "type": "reasoning_text", "text": self.text })),
             ItemKind::Message => Some(json!({
-                "type": "output_text", "text": self.text, "annotations": [], "logprobs": [],
+                "type": "output_text", "text": self.text, "annotations": [],
+                "logprobs": self.log_probs,
             })),
             ItemKind::Call { .. } => None,
         }

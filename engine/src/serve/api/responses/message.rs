@@ -31,13 +31,13 @@ fn part(path: &str, value: Value, pictures: &mut Vec<PictureField>) -> Result<Pa
     let part = match kind.as_str() {
         "input_text" => Part::Text(fields.required_text("text")?),
         "output_text" => {
-            // Of a reply, where they are empty.
-            for name in ["annotations", "logprobs"] {
-                if fields.list(name)?.is_some_and(|list| !list.is_empty()) {
-                    let problem = "the prompt has no place for it; leave it out";
-                    return Err(ApiError::unsupported(&fields.path(name), problem));
-                }
+            // Of a reply, where it is empty.
+            if fields.list("annotations")?.is_some_and(|list| !list.is_empty()) {
+                let problem = "the prompt has no place for it; leave it out";
+                return Err(ApiError::unsupported(&fields.path("annotations"), problem));
             }
+            // How likely the text was is no part of it.
+            fields.list("logprobs")?;
             Part::Text(fields.required_text("text")?)
         }
         "input_image" => {

@@ -1,10 +1,14 @@
 //! The items of a reply.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::item::Item;
+use super::item::{Item, ItemKind};
 use crate::serve::api::cutter::{Change, ReplyCutter};
-use crate::text::{Event, FinishReason};
+use crate::serve::api::logprobs::chat_entry;
+use crate::serve::job::GeneratedToken;
+use crate::text::{Event, FinishReason, Tokenizer};
 
 /// Items, the last of which may still grow.
 #[derive(Debug)]
@@ -14,12 +18,28 @@ pub(super) struct Output {
     finish: Option<FinishReason>,
     /// Reasoning is repeated in `encrypted_content`.
     encrypted: bool,
+    tokenizer: Arc<Tokenizer>,
+    /// Log-probabilities of tokens whose text is not certain yet.
+    log_probs: Vec<Value>,
 }
 
 impl Output {
     /// None yet.
-    pub(super) fn new(encrypted: bool) -> Self {
-        Self { cutter: ReplyCutter::default(), items: Vec::new(), finish: None, encrypted }
+    pub(super) fn new(tokenizer: Arc<Tokenizer>, encrypted: bool) -> Self {
+        Self {
+            cutter: ReplyCutter::default(),
+            items: Vec::new(),
+            finish: None,
+            encrypted,
+            tokenizer,
+            log_probs: vec![],
+        }
+    }
+
+    /// Takes note of a token before what comes of it. Control tokens are of no text.
+    pub(super) fn token(&mut self, token: Option<&GeneratedToken>) {
+        let token = token.filter(|token| !self.tokenizer.is_added(token.id));
+        self.log_probs.extend(token.and_then(|token| chat_entry(&self.tokenizer, token)));
     }
 
     /// What an event changes; each change is to be applied.
@@ -30,15 +50,21 @@ impl Output {
         self.cutter.changes(event)
     }
 
-    /// Applies a change.
-    pub(super) fn apply(&mut self, change: &Change) {
-        match change {
-            Change::Start(part) => self.items.push(Item::new(part)),
-            Change::Grow(more) => {
-                self.items.last_mut().into_iter().for_each(|item| item.text.push_str(more));
+    /// Applies a change; the log-probabilities that the item got with it. Only messages have any.
+    pub(super) fn apply(&mut self, change: &Change) -> Vec<Value> {
+        match (change, self.items.last_mut()) {
+            (Change::Start(part), _) => self.items.push(Item::new(part)),
+            (Change::Grow(more), Some(item)) => {
+                item.text.push_str(more);
+                let log_probs = std::mem::take(&mut self.log_probs);
+                if matches!(item.kind, ItemKind::Message) {
+                    item.log_probs.extend_from_slice(&log_probs);
+                    return log_probs;
+                }
             }
-            Change::End => {}
+            (Change::Grow(_), None) | (Change::End, _) => {}
         }
+        vec![]
     }
 
     /// The item that changed last, and its place.

@@ -8,6 +8,7 @@ use crate::serve::api::chat::ChatRequest;
 use crate::serve::api::error::ApiError;
 use crate::serve::api::fields::{Fields, wrong_type};
 use crate::serve::api::form::FormField;
+use crate::serve::api::logprobs;
 use crate::serve::api::sampling::{ANY_LIMIT, ReplyFields, take_labels};
 use crate::serve::api::thinking::take_reasoning;
 use crate::serve::api::tools::take_functions;
@@ -15,7 +16,7 @@ use crate::serve::app::App;
 use crate::text::Conversation;
 
 /// What a response repeats of its request.
-const ECHOED: [&str; 10] = [
+const ECHOED: [&str; 11] = [
     "instructions",
     "max_output_tokens",
     "metadata",
@@ -25,8 +26,13 @@ const ECHOED: [&str; 10] = [
     "text",
     "tool_choice",
     "tools",
+    "top_logprobs",
     "top_p",
 ];
+
+/// What `include` may name.
+const ENCRYPTED: &str = "reasoning.encrypted_content";
+const LOG_PROBS: &str = "message.output_text.logprobs";
 
 /// A request that was read.
 pub(super) struct ResponseRequest {
@@ -60,8 +66,9 @@ fn read_fields(app: &App, mut fields: Fields) -> Result<ResponseRequest, ApiErro
     let (tools, tool_choice, rules) = take_functions(&mut fields)?;
     let (thinking, effort) = take_reasoning(&mut fields)?;
     let (response_format, form) = FormField::take_text(&mut fields)?;
-    let encrypted = include(&mut fields)?;
-    let reply = reply(&mut fields)?;
+    let Included { encrypted, log_probs } = include(&mut fields)?;
+    let mut reply = reply(&mut fields)?;
+    reply.sampling.log_probs = logprobs::take_response(&mut fields, log_probs)?;
     if fields.boolean("background")? == Some(true) {
         let problem = "a response comes with the answer to its request; leave it out";
         return Err(ApiError::unsupported("background", problem));
@@ -110,21 +117,31 @@ fn reply(fields: &mut Fields) -> Result<ReplyFields, ApiError> {
     })
 }
 
-/// Takes `include`; whether it asks for what reasoning can be sent back as.
-fn include(fields: &mut Fields) -> Result<bool, ApiError> {
-    let mut encrypted = false;
+/// What a request wants besides.
+#[derive(Default)]
+struct Included {
+    /// What reasoning can be sent back as.
+    encrypted: bool,
+    /// Log-probabilities of the text.
+    log_probs: bool,
+}
+
+/// Takes `include`.
+fn include(fields: &mut Fields) -> Result<Included, ApiError> {
+    let mut included = Included::default();
     for (index, value) in fields.list("include")?.unwrap_or_default().into_iter().enumerate() {
         let path = format!("include[{index}]");
         match value {
-            Value::String(name) if name == "reasoning.encrypted_content" => encrypted = true,
+            Value::String(name) if name == ENCRYPTED => included.encrypted = true,
+            Value::String(name) if name == LOG_PROBS => included.log_probs = true,
             Value::String(name) => {
-                let problem = format!("{name:?} is not supported; reasoning.encrypted_content is");
+                let problem = format!("{name:?} is not supported; {ENCRYPTED} and {LOG_PROBS} are");
                 return Err(ApiError::unsupported(&path, problem));
             }
             other => return Err(wrong_type(&path, "a string", &other)),
         }
     }
-    Ok(encrypted)
+    Ok(included)
 }
 
 /// Why a field is not supported, when it is known.
@@ -135,7 +152,6 @@ fn unsupported(name: &str) -> Option<&'static str> {
         }
         "conversation" | "prompt" => Some("nothing is stored here; send it in input"),
         "max_tool_calls" => Some("the server runs no tools; leave it out"),
-        "top_logprobs" => Some("log-probabilities come from /v1/chat/completions"),
         "service_tier" => Some("there is one tier; leave it out"),
         "context_management" => Some("the server keeps nothing; send what the model is to read"),
         "moderation" => Some("nothing is moderated here; leave it out"),
