@@ -14,6 +14,7 @@ mod interrupt;
 mod kernels;
 mod limits;
 mod load;
+mod logs;
 mod model;
 mod pictures;
 mod plan;

@@ -1,18 +1,20 @@
 //! `tandem serve`: OpenAI's and Anthropic's protocols over HTTP.
 
 use std::fs::read_to_string;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use tandem_engine::serve::{ApiKeys, Server};
+use tandem_engine::serve::{ApiKeys, Server, Tls};
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
 use crate::console;
 use crate::limits::Limits;
+use crate::logs::LogOptions;
 use crate::served::Served;
 
 /// Where and what to serve.
@@ -37,6 +39,13 @@ pub(crate) struct Options {
     /// A file of such keys, one a line
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<String>,
+    /// Certificate of the server, a file of PEM with those behind it after it; connections are encrypted then. It and its
+    /// key are read again at every SIGHUP
+    #[arg(long, visible_alias = "ssl-certfile", value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<String>,
+    /// Its private key, a file of PEM
+    #[arg(long, visible_alias = "ssl-keyfile", value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<String>,
     /// Requests that may wait besides those that run; more are answered 429
     #[arg(
         long,
@@ -67,6 +76,8 @@ pub(crate) struct Options {
     #[arg(long, value_parser = BUILT_IN)]
     reasoning_parser: Option<String>,
     #[command(flatten)]
+    logs: LogOptions,
+    #[command(flatten)]
     limits: Limits,
 }
 
@@ -84,22 +95,53 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         argument: "--host and --port".into(),
         problem: format!("cannot listen on {host}:{port}: {problem}; choose another"),
     };
+    options.logs.begin();
     let api_keys = api_keys(options)?;
+    let tls = tls(options)?;
     let listener = TcpListener::bind((host, port)).map_err(refuse)?;
     let address = listener.local_addr().map_err(refuse)?;
+    warn_of(address, options, tls.as_deref());
     let model = options.checkpoint.clone().or_else(|| common.model.clone());
     let common = Common { model, ..common.clone() };
     let name = options.served_model_name.as_deref();
     let served = Served::load(&common, &options.limits, options.max_num_seqs, name)?;
     let Served { engine, model, options: mut server } = served;
     let name = &server.served_model_name;
-    console::print(format_args!("serving {name} on http://{address}\n"))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    console::print(format_args!("serving {name} on {scheme}://{address}\n"))?;
+    server.tls = tls;
     server.api_keys = api_keys;
     server.max_queued_requests = options.max_queued_requests;
     server.drain_timeout = Duration::from_secs(options.drain_timeout.into());
     server.body.bytes = options.max_body_bytes as usize;
     Server::new(engine, model, server).run_until_signal(listener)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What encrypts connections, if the options name it.
+fn tls(options: &Options) -> Result<Option<Arc<Tls>>> {
+    let files = options.tls_cert.as_ref().zip(options.tls_key.as_ref());
+    files.map(|(cert, key)| Tls::load(cert, key).map(Arc::new)).transpose()
+}
+
+/// Says what an operator may have forgotten.
+fn warn_of(address: SocketAddr, options: &Options, tls: Option<&Tls>) {
+    if let Some(problem) = tls.and_then(Tls::out_of_date) {
+        tracing::warn!("clients will refuse the certificate: {problem}");
+    }
+    if address.ip().is_loopback() {
+        return;
+    }
+    let has_key = !options.api_keys.is_empty() || options.api_key_file.is_some();
+    let problem = match (has_key, tls.is_some()) {
+        (true, true) => return,
+        (true, false) => "keys and conversations pass unencrypted without --tls-cert",
+        (false, true) => "whoever reaches it is answered without --api-key",
+        (false, false) => {
+            "whoever reaches it is answered without --api-key, and unencrypted without --tls-cert"
+        }
+    };
+    tracing::warn!("{address} is open to other machines: {problem}");
 }
 
 /// The keys that the options name and those of the file.

@@ -1,10 +1,12 @@
 //! The replies to one request: several to one prompt, or to several.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::answer::{Answer, Piece};
 use super::api::error::ApiError;
 use super::job::Failure;
+use super::record::Record;
 use super::usage::Usage;
 
 /// Replies under way, by their places among the choices: those to the first prompt come first.
@@ -14,12 +16,14 @@ pub(super) struct Answers {
     replies: usize,
     /// Who is asked first, so that all get on alike.
     first: usize,
+    /// What is told of the request.
+    record: Option<Arc<Record>>,
 }
 
 impl Answers {
     /// Of `replies` replies to each prompt.
     pub(super) fn new(answers: Vec<Answer>, replies: usize) -> Self {
-        Self { answers, replies, first: 0 }
+        Self { answers, replies, first: 0, record: Record::current() }
     }
 
     /// Choices.
@@ -52,6 +56,7 @@ impl Answers {
             match self.answers[place].poll_piece(context) {
                 Poll::Ready(Some(piece)) => {
                     self.first = (place + 1) % count;
+                    self.note(&piece);
                     return Poll::Ready(Some(piece.map(|piece| (place, piece))));
                 }
                 Poll::Ready(None) => {}
@@ -67,6 +72,14 @@ impl Answers {
         piece.map(|piece| piece.map_err(|failure| ApiError::from(failure).unheard()))
     }
 
+    fn note(&self, piece: &Result<Piece, Failure>) {
+        match (&self.record, piece) {
+            (Some(record), Ok(piece)) if piece.token.is_some() => record.first_token(),
+            (Some(record), Err(failure)) => record.failed(ApiError::from(failure.clone()).code()),
+            _ => {}
+        }
+    }
+
     /// Counts of all; a prompt counts once however many replies it gets.
     pub(super) fn usage(&self) -> Usage {
         let mut sum = Usage::default();
@@ -80,5 +93,13 @@ impl Answers {
             }
         }
         sum
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        if let Some(record) = &self.record {
+            record.count(self.usage());
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -21,6 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::options::ConnectionLimits;
 use super::stalling::Stalling;
+use super::tls::Tls;
 
 /// How long to wait before another connection is accepted when the system has no room for it.
 const NO_ROOM: Duration = Duration::from_millis(250);
@@ -35,6 +37,7 @@ pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: ConnectionLimits,
+    tls: Option<Arc<Tls>>,
     close: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let mut http = http1::Builder::new();
@@ -56,11 +59,30 @@ pub(super) async fn serve(
             }
             Err(error) => return Err(error),
         };
-        let io = TokioIo::new(Stalling::new(prompt(stream), limits.stall_timeout));
-        let connection = http.serve_connection(io, service(router.clone(), peer));
-        let watched = open.watch(connection);
+        let stream = Stalling::new(prompt(stream), limits.stall_timeout);
+        let service = service(router.clone(), peer);
         // What went wrong with a connection is its client's affair.
-        tokio::spawn(async move { drop(watched.await) });
+        match &tls {
+            None => {
+                let watched = open.watch(http.serve_connection(TokioIo::new(stream), service));
+                tokio::spawn(async move { drop(watched.await) });
+            }
+            Some(tls) => {
+                let (http, watcher) = (http.clone(), open.watcher());
+                let agreed =
+                    tokio::time::timeout(limits.head_timeout, tls.acceptor().accept(stream));
+                tokio::spawn(async move {
+                    match agreed.await {
+                        Ok(Ok(stream)) => {
+                            let connection = http.serve_connection(TokioIo::new(stream), service);
+                            drop(watcher.watch(connection).await);
+                        }
+                        Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS connection"),
+                        Err(_) => tracing::debug!(%peer, "no TLS connection in time"),
+                    }
+                });
+            }
+        }
     }
     drop(listener);
     open.shutdown().await;

@@ -1,8 +1,10 @@
 //! What an operator decides about the server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::api_keys::ApiKeys;
+use super::tls::Tls;
 use crate::vision::DecodeLimits;
 
 /// Options of a server.
@@ -12,6 +14,8 @@ pub struct ServerOptions {
     pub served_model_name: String,
     /// Who may ask.
     pub api_keys: ApiKeys,
+    /// What encrypts connections; `None` for plain ones.
+    pub tls: Option<Arc<Tls>>,
     /// Names what decides the bits of answers; shown among the metrics.
     pub numerics: String,
     /// Requests that may wait besides those that run; more are answered 429.
@@ -74,13 +78,14 @@ impl Default for PictureBounds {
 }
 
 impl ServerOptions {
-    /// The defaults under a name: no keys, 256 waiting requests, a minute for a head and for a client
+    /// The defaults under a name: no keys, no TLS, 256 waiting requests, a minute for a head and for a client
     /// that takes nothing, bodies of 32 MiB within 30 s and 512 MiB in all, large ones from 64 KiB on,
     /// 30 s to drain, a ping every 15 s, and [`PictureBounds::default`].
     pub fn new(served_model_name: impl Into<String>) -> Self {
         Self {
             served_model_name: served_model_name.into(),
             api_keys: ApiKeys::default(),
+            tls: None,
             numerics: String::new(),
             max_queued_requests: 256,
             connections: ConnectionLimits {

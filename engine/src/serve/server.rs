@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{Method, Uri};
-use axum::middleware::{from_fn_with_state, map_response_with_state};
+use axum::middleware::{from_fn, from_fn_with_state, map_response_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
@@ -24,7 +24,8 @@ use super::mailbox::EngineHandle;
 use super::metrics::metrics;
 use super::options::ServerOptions;
 use super::page;
-use super::signal::stop_signal;
+use super::record::keep_record;
+use super::signal::{reload_at_hangup, stop_signal};
 use crate::{Error, Result};
 
 /// How long connections may take to send what is left after their replies are over.
@@ -55,6 +56,9 @@ impl Server {
         let served = runtime.block_on(async {
             listener.set_nonblocking(true).map_err(|source| io("start", source))?;
             let listener = TcpListener::from_std(listener).map_err(|source| io("start", source))?;
+            if let Some(tls) = &self.app.options.tls {
+                reload_at_hangup(Arc::clone(tls))?;
+            }
             self.run(listener, stop_signal()?).await
         });
         // Tokenising a prompt that nobody waits for any longer holds nothing up.
@@ -85,7 +89,9 @@ impl Server {
             drop(closing);
         };
         let limits = self.app.options.connections;
-        let serving = connections::serve(listener, router(Arc::clone(&self.app)), limits, close);
+        let tls = self.app.options.tls.clone();
+        let routes = router(Arc::clone(&self.app)).layer(from_fn(keep_record));
+        let serving = connections::serve(listener, routes, limits, tls, close);
         let late = async move {
             while closed.changed().await.is_ok() {}
             tokio::time::sleep(LAST_WRITES).await;
@@ -108,8 +114,10 @@ impl Server {
 /// Takes no more work and waits until all that is under way is over, one way or the other.
 async fn drain(app: &App) {
     app.close();
+    tracing::info!(under_way = app.admission.under_way(), "taking no more requests");
     let in_time = tokio::time::timeout(app.options.drain_timeout, app.admission.drained()).await;
     if in_time.is_err() {
+        tracing::warn!(under_way = app.admission.under_way(), "the time to drain is over");
         app.engine.abort();
         // The last to leave are replies that a client does not take.
         let _ = tokio::time::timeout(LAST_WRITES, app.admission.drained()).await;

@@ -1,5 +1,8 @@
-//! Signals that ask the server to stop.
+//! Signals to the server.
 
+use std::sync::Arc;
+
+use super::tls::Tls;
 use crate::{Error, Result};
 
 /// A future that is ready on the first SIGTERM or SIGINT after the call. Needs a runtime.
@@ -8,12 +11,8 @@ use crate::{Error, Result};
 /// [`Error::Io`] when the system does not let a process listen for signals.
 #[cfg(unix)]
 pub(super) fn stop_signal() -> Result<impl std::future::Future<Output = ()> + Send + 'static> {
-    use tokio::signal::unix::{SignalKind, signal};
+    use tokio::signal::unix::SignalKind;
 
-    let listen = |kind| {
-        let path = || "signals".to_owned();
-        signal(kind).map_err(|source| Error::Io { action: "listen for", path: path(), source })
-    };
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     Ok(async move {
@@ -21,5 +20,36 @@ pub(super) fn stop_signal() -> Result<impl std::future::Future<Output = ()> + Se
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
+    })
+}
+
+/// Reads the certificate and its key again at every SIGHUP. Needs a runtime.
+///
+/// # Errors
+/// As [`stop_signal`].
+#[cfg(unix)]
+pub(super) fn reload_at_hangup(tls: Arc<Tls>) -> Result<()> {
+    let mut hangup = listen(tokio::signal::unix::SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            match tls.reload() {
+                Ok(()) => tracing::info!("certificate and key were read again"),
+                Err(error) => tracing::error!(%error, "the certificate from before stays"),
+            }
+            if let Some(problem) = tls.out_of_date() {
+                tracing::warn!("{problem}");
+            }
+        }
+    });
+    Ok(())
+}
+
+#[cfg(unix)]
+fn listen(kind: tokio::signal::unix::SignalKind) -> Result<tokio::signal::unix::Signal> {
+    let path = || "signals".to_owned();
+    tokio::signal::unix::signal(kind).map_err(|source| Error::Io {
+        action: "listen for",
+        path: path(),
+        source,
     })
 }

@@ -28,6 +28,7 @@ mod model_support;
 mod overload;
 mod page;
 mod pictures;
+mod records;
 mod responses;
 mod scripted;
 mod sequences;

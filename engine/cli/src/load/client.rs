@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use ureq::Agent;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use super::arrivals::Arrivals;
 use super::timeline::Timeline;
@@ -27,10 +28,18 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// By the beginning of its addresses, such as `http://127.0.0.1:8000`.
-    pub(super) fn new(url: &str, key: Option<String>, model: Option<String>) -> Self {
+    /// By the beginning of its addresses, such as `http://127.0.0.1:8000`. Of `https` ones the certificate has to be of an
+    /// authority of `roots`, or of those that browsers know.
+    pub(super) fn new(
+        url: &str,
+        key: Option<String>,
+        model: Option<String>,
+        roots: Option<Vec<Certificate<'static>>>,
+    ) -> Self {
+        let roots = roots.map_or(RootCerts::WebPki, RootCerts::from);
         let config = Agent::config_builder()
             .http_status_as_error(false)
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
             .timeout_connect(Some(Duration::from_secs(10)))
             .timeout_recv_response(Some(PATIENCE))
             .max_idle_connections_per_host(4096)

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use tandem_engine::{Error, Result};
+use ureq::tls::{Certificate, PemItem, parse_pem};
 
 use super::arrivals::Arrivals;
 use super::client::Server;
@@ -29,6 +30,9 @@ pub(crate) struct Options {
     /// A key that it asks for
     #[arg(long = "client-key", value_name = "KEY")]
     key: Option<String>,
+    /// Authorities of the server's certificate, or itself, a file of PEM; those that browsers know if left out
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<String>,
     /// Sessions a second that begin, whatever becomes of the others: one run for each of a list
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = above_zero, group = "load")]
     request_rate: Vec<f64>,
@@ -104,7 +108,8 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         let problem = "belongs to the server's own command; leave it out".to_owned();
         return Err(Error::Argument { argument: "--device, --kernel, --threads".into(), problem });
     }
-    let mut server = Server::new(&options.url, options.key.clone(), common.model.clone());
+    let roots = options.ca_cert.as_deref().map(certificates).transpose()?;
+    let mut server = Server::new(&options.url, options.key.clone(), common.model.clone(), roots);
     server.find_model().map_err(|problem| Error::Argument {
         argument: "--url".into(),
         problem: format!("{}: {problem}; start a server, or name another", options.url),
@@ -131,6 +136,24 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
         console::aside(format_args!("{label}: {count} failed: {why}"));
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The certificates of a file.
+fn certificates(path: &str) -> Result<Vec<Certificate<'static>>> {
+    let failed = |source| Error::Io { action: "read", path: path.to_owned(), source };
+    let text = fs::read(path).map_err(failed)?;
+    let certificate = |item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+        _ => None,
+    };
+    let found: Vec<_> = parse_pem(&text).filter_map(certificate).collect();
+    match found.is_empty() {
+        true => {
+            let problem = "holds no certificate; give a file of PEM".to_owned();
+            Err(Error::File { file: path.to_owned(), problem })
+        }
+        false => Ok(found),
+    }
 }
 
 impl Options {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::error::printable;
 use crate::serve::job::Failure;
+use crate::serve::record::Record;
 use crate::text::{ConversationError, TextError, TokenCount};
 
 /// An answer that is an error.
@@ -22,6 +23,10 @@ pub(in crate::serve) struct ApiError {
     /// It refuses a request, rather than telling how an accepted one or a probe fared.
     refuses: bool,
 }
+
+/// In the extensions of an answer that is an error: its code.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::serve) struct ErrorCode(pub(in crate::serve) &'static str);
 
 /// In the extensions of an answer that refuses a request: the error's code.
 #[derive(Clone, Copy, Debug)]
@@ -175,20 +180,30 @@ impl ApiError {
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        response.extensions_mut().insert(ErrorCode(self.code()));
         if self.refuses {
-            response.extensions_mut().insert(Refusal(self.code.unwrap_or(self.kind)));
+            response.extensions_mut().insert(Refusal(self.code()));
         }
         response
     }
 
+    /// The word that tells it from others.
+    pub(in crate::serve) fn code(&self) -> &'static str {
+        self.code.unwrap_or(self.kind)
+    }
+
     /// The error object.
     pub(in crate::serve) fn json(&self) -> Value {
-        json!({ "error": {
+        let mut error = json!({
             "message": self.message,
             "type": self.kind,
             "param": self.param,
             "code": self.code,
-        }})
+        });
+        if let Some(id) = Record::current_id() {
+            error["request_id"] = id.into();
+        }
+        json!({ "error": error })
     }
 }
 

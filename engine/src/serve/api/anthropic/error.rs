@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::serve::api::error::ApiError;
 use crate::serve::job::Failure;
+use crate::serve::record::Record;
 
 /// An answer that is an error.
 #[derive(Clone, Debug)]
@@ -25,7 +26,11 @@ impl MessagesError {
             status if status.is_client_error() => "invalid_request_error",
             _ => "api_error",
         };
-        json!({ "type": "error", "error": { "type": kind, "message": self.0.message() } })
+        let error = json!({ "type": kind, "message": self.0.message() });
+        match Record::current_id() {
+            Some(id) => json!({ "type": "error", "error": error, "request_id": id }),
+            None => json!({ "type": "error", "error": error }),
+        }
     }
 }
 
