@@ -52,6 +52,12 @@ pub(crate) struct Options {
 enum Other {
     /// What clients of a server get, at loads that grow
     Serve(Box<load::Options>),
+    /// How many tokens a second the engine gives, without a server
+    Throughput(Box<load::Throughput>),
+    /// How long a batch takes from its beginning to its end, without a server
+    Latency(Box<load::Latency>),
+    /// Search the options that give the most tokens a second within bounds, and print them as a file for --config
+    Tune(Box<load::Tune>),
 }
 
 /// A figure to compare with, which NaN is not.
@@ -74,8 +80,12 @@ struct Run {
 /// # Errors
 /// As other commands. A figure beyond its bound is printed as such and gives exit code 1.
 pub(crate) fn run(common: &Common, options: &Options, started: Instant) -> Result<ExitCode> {
-    if let Some(Other::Serve(options)) = &options.other {
-        return load::run(common, options);
+    match &options.other {
+        Some(Other::Serve(options)) => return load::run(common, options),
+        Some(Other::Throughput(options)) => return load::throughput(common, options),
+        Some(Other::Latency(options)) => return load::latency(common, options),
+        Some(Other::Tune(options)) => return load::tune(common, options),
+        None => {}
     }
     if let Some(name) = &options.synthetic.synthetic {
         return synthetic::run(common, &options.synthetic, name, &options.limits);

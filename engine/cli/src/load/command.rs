@@ -83,6 +83,13 @@ pub(crate) struct Options {
     /// Milliseconds to the last token that count as good
     #[arg(long, value_name = "MS", value_parser = above_zero)]
     good_e2e_ms: Option<f64>,
+    #[command(flatten)]
+    saved: Saved,
+}
+
+/// Where figures go besides the terminal.
+#[derive(Args, Debug)]
+pub(super) struct Saved {
     /// Write all figures to a file as JSON
     #[arg(long, value_name = "FILE")]
     save_json: Option<String>,
@@ -91,7 +98,45 @@ pub(crate) struct Options {
     save_html: Option<String>,
 }
 
-fn above_zero(text: &str) -> std::result::Result<f64, String> {
+impl Saved {
+    /// Writes runs, each with the label of its load and that load as a number, behind what is known of all of them.
+    ///
+    /// # Errors
+    /// Files that cannot be written.
+    pub(super) fn write(
+        &self,
+        title: &str,
+        mut head: Value,
+        runs: &[(String, f64, Summary)],
+    ) -> Result<()> {
+        if let Some(path) = &self.save_json {
+            let run = |(label, load, summary): &(String, f64, Summary)| {
+                let mut run = json!({ "load": label, "value": load });
+                if let (Some(run), Value::Object(figures)) = (run.as_object_mut(), summary.json()) {
+                    run.extend(figures);
+                }
+                run
+            };
+            head["runs"] = runs.iter().map(run).collect();
+            write(path, &format!("{head:#}\n"))?;
+        }
+        match &self.save_html {
+            Some(path) => write(path, &page(title, runs)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Writes a file.
+///
+/// # Errors
+/// When the system does not let it be written.
+pub(super) fn write(path: &str, text: &str) -> Result<()> {
+    let failed = |source| Error::Io { action: "write", path: path.to_owned(), source };
+    fs::write(path, text).map_err(failed)
+}
+
+pub(super) fn above_zero(text: &str) -> std::result::Result<f64, String> {
     match text.parse() {
         Ok(number) if number > 0.0 && f64::is_finite(number) => Ok(number),
         _ => Err("give a number above 0".to_owned()),
@@ -127,7 +172,7 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
             break;
         }
     }
-    options.save(&runs)?;
+    options.saved.write(&format!("Load on {}", options.url), options.json(), &runs)?;
     let failures =
         runs.iter().flat_map(|(label, _, run)| run.failures.iter().map(move |f| (label, f)));
     let mut failed = false;
@@ -192,28 +237,7 @@ impl Options {
         Summary::new(&timelines, &promise)
     }
 
-    fn save(&self, runs: &[(String, f64, Summary)]) -> Result<()> {
-        let write = |path: &str, text: &str| {
-            let failed = |source| Error::Io { action: "write", path: path.to_owned(), source };
-            fs::write(path, text).map_err(failed)
-        };
-        if let Some(path) = &self.save_json {
-            write(path, &format!("{:#}\n", self.json(runs)))?;
-        }
-        if let Some(path) = &self.save_html {
-            write(path, &page(&format!("Load on {}", self.url), runs))?;
-        }
-        Ok(())
-    }
-
-    fn json(&self, runs: &[(String, f64, Summary)]) -> Value {
-        let run = |(label, load, summary): &(String, f64, Summary)| {
-            let mut run = json!({ "load": label, "value": load });
-            if let (Some(run), Value::Object(figures)) = (run.as_object_mut(), summary.json()) {
-                run.extend(figures);
-            }
-            run
-        };
+    fn json(&self) -> Value {
         json!({
             "tandem": env!("CARGO_PKG_VERSION"), "url": self.url, "seed": self.bench_seed,
             "num_prompts": self.num_prompts, "turns": self.turns, "turn_gap_ms": self.turn_gap_ms,
@@ -221,12 +245,13 @@ impl Options {
             "prefix_words": self.prefix_len, "num_prefixes": self.num_prefixes,
             "burstiness": self.burstiness, "num_warmups": self.num_warmups,
             "good_ttft_ms": self.good_ttft_ms, "good_tpot_ms": self.good_tpot_ms,
-            "good_e2e_ms": self.good_e2e_ms, "runs": runs.iter().map(run).collect::<Vec<_>>(),
+            "good_e2e_ms": self.good_e2e_ms,
         })
     }
 }
 
-fn heading() -> String {
+/// The heads of what [`line()`] writes.
+pub(super) fn heading() -> String {
     format!(
         "{:<14}{:>6}{:>7}{:>9}{:>9}{:>10}{:>8}{:>10}{:>10}{:>9}{:>9}{:>9}{:>10}",
         "load",
@@ -245,7 +270,8 @@ fn heading() -> String {
     )
 }
 
-fn line(label: &str, s: &Summary) -> String {
+/// A run as a line of a table.
+pub(super) fn line(label: &str, s: &Summary) -> String {
     let ms = |seconds: f64| seconds * 1e3;
     let cached = 100.0 * s.cached_tokens as f64 / s.prompt_tokens.max(1) as f64;
     format!(

@@ -37,6 +37,12 @@ impl Timeline {
         Some((self.e2e()? - self.ttft()?) / tokens as f64)
     }
 
+    /// Moves it to so many seconds later.
+    pub(super) fn shift(&mut self, seconds: f64) {
+        let times = [&mut self.sent, &mut self.end].into_iter().chain(&mut self.pieces);
+        times.for_each(|time| *time += seconds);
+    }
+
     /// Times between neighbouring pieces.
     pub(super) fn gaps(&self) -> impl Iterator<Item = f64> {
         self.pieces.windows(2).map(|pair| pair[1] - pair[0])
