@@ -28,7 +28,7 @@ bool some_all(unsigned barrier, unsigned threads, bool mine);
 void *peer(void *place, unsigned rank);
 enum class Format { e4m3, bf16, f16, s8 };
 void product(Format format, float *d, unsigned count, const std::uint32_t *registers, std::uint64_t a, std::uint64_t b,
-             bool add);
+             bool add, bool turned = false);
 void product_of_warp(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 void products_wait(unsigned pending);
 }  // namespace emu
@@ -46,6 +46,10 @@ void copy_tile_to_all(void *to, const TensorMap *map, unsigned long long *barrie
 void copy_bulk(void *to, const void *from, unsigned bytes, unsigned long long *barrier);
 void copy_16(void *to, const void *from, bool there);
 void store_16(void *to, const unsigned (&words)[4]);
+inline void load_16_if(bool there, const void *from, unsigned (&to)[4]) {
+    if (there) std::memcpy(to, from, 16);
+    else std::memset(to, 0, 16);
+}
 void copy_commit();
 void copy_wait_for(unsigned pending, const char *file, int line);
 template <int PENDING> void copy_wait(EMU_SITE) { copy_wait_for(PENDING, file, line); }
@@ -82,17 +86,19 @@ template <int COUNT> void mma_hold(int (&)[COUNT]) {}
 inline void mma_hold(unsigned (&)[4]) {}
 unsigned bytes_by_nibbles(unsigned lower, unsigned upper, unsigned nibbles);
 
-#define EMU_PRODUCT(NAME, FORMAT, ADD)                                                                                \
+#define EMU_PRODUCT(NAME, FORMAT, ...)                                                                                \
     template <int COUNT> void NAME(float (&d)[COUNT], unsigned long long a, unsigned long long b) {                   \
-        emu::product(emu::Format::FORMAT, d, COUNT, nullptr, a, b, ADD);                                      \
+        emu::product(emu::Format::FORMAT, d, COUNT, nullptr, a, b, __VA_ARGS__);                                      \
     }                                                                                                                 \
     template <int COUNT> void NAME(float (&d)[COUNT], const unsigned (&a)[4], unsigned long long b) {                 \
-        emu::product(emu::Format::FORMAT, d, COUNT, a, 0, b, ADD);                                            \
+        emu::product(emu::Format::FORMAT, d, COUNT, a, 0, b, __VA_ARGS__);                                            \
     }
 EMU_PRODUCT(mma_e4m3, e4m3, false)
 EMU_PRODUCT(mma_e4m3_add, e4m3, true)
 EMU_PRODUCT(mma_bf16, bf16, false)
 EMU_PRODUCT(mma_bf16_add, bf16, true)
+EMU_PRODUCT(mma_bf16_turned, bf16, false, true)
+EMU_PRODUCT(mma_bf16_turned_add, bf16, true, true)
 EMU_PRODUCT(mma_f16, f16, false)
 EMU_PRODUCT(mma_f16_add, f16, true)
 #undef EMU_PRODUCT

@@ -124,7 +124,7 @@ struct Operation {
     Format format;
     unsigned count, lanes = 0;
     std::uint64_t a, b;
-    bool add, in_registers;
+    bool add, in_registers, turned;
     Accumulator *to[LANES];
     std::uint32_t registers[LANES][4];
 };
@@ -140,15 +140,16 @@ std::unordered_map<unsigned, Warp> warps;
 unsigned warp_number() { return block_rank() << 16 | thread_number() / LANES; }
 Thread &own() { return threads[block_rank() << 16 | thread_number()]; }
 
-// Elements of a row of an operand in shared memory.
-void read_row(Format format, unsigned rank, std::uint64_t operand, unsigned row, Row &to) {
+// Elements of a row of an operand in shared memory, or of a column of a turned one.
+void read_row(Format format, unsigned rank, std::uint64_t operand, unsigned row, Row &to, bool turned = false) {
     const FormatFacts f = facts(format);
     const unsigned start = (unsigned)(operand & 0x3FFF) << 4, group = (unsigned)(operand >> 32 & 0x3FFF) << 4;
     const unsigned bytes = (unsigned)f.bits / 8, end = (unsigned)shared_bytes();
     const std::uint8_t *memory = shared_memory(rank);
     unsigned checked = ~0u;
     for (unsigned k = 0; k < (unsigned)f.depth; k++) {
-        unsigned at = start + row / 8 * group + row % 8 * 128 + k * bytes;
+        unsigned along = turned ? k : row, across = turned ? row : k;
+        unsigned at = start + along / 8 * group + along % 8 * 128 + across * bytes;
         at ^= at >> 3 & 0x70;
         if (at + bytes > end) return fail("a product reads behind the shared memory");
         if (at / 16 != checked && is_unfenced(memory + at / 16 * 16)) {
@@ -177,7 +178,7 @@ void execute(unsigned rank, unsigned warp, const Operation &op) {
         if (op.in_registers) read_registers(op, r, a[r]);
         else read_row(op.format, rank, op.a, first + r, a[r]);
     }
-    for (unsigned n = 0; n < columns; n++) read_row(op.format, rank, op.b, n, b[n]);
+    for (unsigned n = 0; n < columns; n++) read_row(op.format, rank, op.b, n, b[n], op.turned);
     for (unsigned lane = 0; lane < LANES; lane++) {
         for (unsigned i = 0; i < op.count; i++) {
             unsigned row = lane / 4 + (i & 2 ? 8 : 0), column = i / 4 * 8 + lane % 4 * 2 + (i & 1);
@@ -203,9 +204,10 @@ std::string hopper_end() {
 }
 
 void product(Format format, float *d, unsigned count, const std::uint32_t *registers, std::uint64_t a, std::uint64_t b,
-             bool add) {
+             bool add, bool turned) {
     Thread &thread = own();
     unsigned number = warp_number(), rank = block_rank(), warp = thread_number() / LANES;
+    if (turned && count != 32) return fail("only a row of 64 columns is turned");
     if (!thread.fenced) return fail("a product without mma_fence since the last wait");
     // Until it is waited for, what is done of it is known here alone.
     auto [place, fresh] = thread.accumulators.try_emplace(d);
@@ -216,8 +218,8 @@ void product(Format format, float *d, unsigned count, const std::uint32_t *regis
     std::uint64_t id = thread.issued++;
     Operation &op = warps[number].forming[id];
     if (op.lanes == 0) {
-        op = Operation{format, count, 0, a, b, add, registers != nullptr, {}, {}};
-    } else if (op.a != a || op.b != b || op.add != add || op.count != count || op.format != format) {
+        op = Operation{format, count, 0, a, b, add, registers != nullptr, turned, {}, {}};
+    } else if (op.a != a || op.b != b || op.add != add || op.turned != turned || op.count != count || op.format != format) {
         return fail("the lanes of a warp issue different products");
     }
     unsigned lane = thread_number() % LANES;

@@ -74,6 +74,13 @@ DEVICE void store_16(void *to, const u32 (&words)[4]) {
                  "r"(words[2]), "r"(words[3])
                  : "memory");
 }
+// 16 bytes of memory, aligned, if they are `there`, else zeros. No branch: the thread waits where it uses them.
+DEVICE void load_16_if(bool there, const void *from, u32 (&to)[4]) {
+    asm volatile("{\n.reg .pred there;\nsetp.ne.u32 there, %5, 0;\nmov.u32 %0, 0;\nmov.u32 %1, 0;\nmov.u32 %2, 0;\n"
+                 "mov.u32 %3, 0;\n@there ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+                 : "=&r"(to[0]), "=&r"(to[1]), "=&r"(to[2]), "=&r"(to[3])
+                 : "l"(from), "r"((u32)there));
+}
 DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until at most PENDING of this thread's groups are not done.
 template <int PENDING> DEVICE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
@@ -312,6 +319,9 @@ MMA_ALL(128, 64, "%64", "%65", "%66", "%67", "%68")
 MMA_ALL(160, 80, "%80", "%81", "%82", "%83", "%84")
 MMA_ALL(192, 96, "%96", "%97", "%98", "%99", "%100")
 MMA_ALL(256, 128, "%128", "%129", "%130", "%131", "%132")
+
+// `b` turned: its tile has a row of 64 columns for each of K.
+MMA(mma_bf16_turned, 64, 32, "k16.f32.bf16.bf16", ", 0, 1", ", 1", "%32", "%33", "%34", "%35", "%36")
 
 // Of 8-bit integers with signs, into whole numbers; `a` in registers.
 #define WHOLE_INOUT4(i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])

@@ -25,4 +25,6 @@ mod schedules;
 #[cfg(test)]
 mod score_schedules;
 #[cfg(test)]
+mod sparse_schedules;
+#[cfg(test)]
 mod tests;

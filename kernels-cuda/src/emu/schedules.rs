@@ -17,12 +17,12 @@ const SCHEDULES: usize = 12;
 const PATIENCE: usize = 60;
 
 /// A launch's operands as bytes: codes and scales of each, and which one is the output.
-struct Case<'a, D: Operator> {
-    descriptor: &'a D,
-    row: &'a str,
-    extents: Extents,
-    operands: Vec<(Vec<u8>, Vec<u8>, u64)>,
-    output: usize,
+pub(super) struct Case<'a, D: Operator> {
+    pub(super) descriptor: &'a D,
+    pub(super) row: &'a str,
+    pub(super) extents: Extents,
+    pub(super) operands: Vec<(Vec<u8>, Vec<u8>, u64)>,
+    pub(super) output: usize,
 }
 
 impl<D: Rows> Case<'_, D> {
@@ -64,7 +64,7 @@ fn missed<'a, D: Rows>(
 }
 
 /// Numbers without NaN, from a seed.
-fn codes(count: u64, seed: u64) -> Vec<u8> {
+pub(super) fn codes(count: u64, seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut next = || {
         state =
@@ -119,7 +119,11 @@ fn linears(row: &'static str, at: (&'static Mxfp8Linear, u64)) -> [Case<'static,
 }
 
 /// That cases give the same bits under all schedules, and that what `files` wait for is needed.
-fn every_wait_is_needed<D: Rows>(cases: &[Case<'_, D>], files: &[&str], sites_at_least: usize) {
+pub(super) fn every_wait_is_needed<D: Rows>(
+    cases: &[Case<'_, D>],
+    files: &[&str],
+    sites_at_least: usize,
+) {
     let whole: Vec<_> = cases.iter().map(|case| case.run().unwrap()).collect();
     for _ in 0..SCHEDULES {
         for (i, (case, whole)) in cases.iter().zip(&whole).enumerate() {
@@ -158,7 +162,7 @@ fn text_of(site: &str) -> String {
     let place = site.rsplit(' ').next().and_then(|place| place.split_once(':'));
     let (file, line) = place.expect("sites have a file and a line");
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
-    let text = ["device", "gemm", "moe"]
+    let text = ["attn", "device", "gemm", "moe"]
         .iter()
         .find_map(|folder| std::fs::read_to_string(kernels.join(folder).join(file)).ok())
         .expect("the source of a site");

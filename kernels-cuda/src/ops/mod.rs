@@ -1,6 +1,7 @@
 //! Kernel rows of every operator: in the folders of their pages those that have tuned ones, the plain row alone of all
 //! others.
 
+mod attn;
 mod gemm;
 mod index;
 mod mhc;
@@ -12,6 +13,7 @@ use tandem_hal::Row;
 
 /// Rows of an operator, unless it has a file here, which has them.
 macro_rules! rows {
+    (SparseAttention) => {};
     (Mxfp8Linear) => {};
     (GroupedLinear) => {};
     (Scores) => {};

@@ -6,9 +6,10 @@
 //! The sink is a raw logit: not scaled, no value, not part of `m`. Without `sink` its term is
 //! absent.
 //!
-//! Roundings: `s_i` and the exponentials (the sink's too) to f32; the numerator's weights to bf16,
-//! the denominator's not; sums in list order (f64 in the reference); `y` once to bf16. A kernel may
-//! round a weight against the maximum so far instead of the final one; its bound allows for that.
+//! Roundings: `s_i` and the exponentials (the sink's too) to f32; the numerator's weights, those against
+//! the final `m`, to bf16, the denominator's not; sums in list order (f64 in the reference); `y` once to
+//! bf16. Rounding against the maximum so far, as an online softmax does, is not the same: checkpoints
+//! show it.
 //! An address of -1 or outside is skipped: nothing of it is read, multiplied or counted, so NaN in
 //! unlisted entries never shows. A row without any entry gives zeros and `lse = -inf` (with sink:
 //! `lse = sink`). If `sink - m` overflows, `Z` is infinite and `y` is zero. An address listed twice

@@ -16,8 +16,8 @@ fn score_gamma(d: &SparseAttention) -> f64 {
     (d.head_dim.div_ceil(32) as f64 + 8.0) * f64::from(f32::EPSILON)
 }
 
-/// Two roundings of a weight to bf16 differ by 2^-8 each at most: an online softmax rounds it
-/// against the maximum so far. The sums over entries run in fp32.
+/// A weight next to the middle between two numbers of bf16 may be either, which are 2^-7 apart at most.
+/// The sums over entries run in fp32.
 fn value_gamma(d: &SparseAttention) -> f64 {
     let entries = (d.window_count + d.selected_count) as f64;
     2f64.powi(-7) + (entries / 16.0 + 8.0) * f64::from(f32::EPSILON)
