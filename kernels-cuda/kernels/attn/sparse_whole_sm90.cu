@@ -239,6 +239,20 @@ template <typename F> struct Maker {
         for (u32 h = 0; h < 2; h++) store_16(at.half[h] + 32 * ROW_BYTES * n, words[h]);
         return wild;
     }
+    // Two neighbouring ones, side by side if they are of FP4 as most are.
+    DEVICE bool store_two(const Places &at, const Codes &a, const Codes &b, u32 n) const {
+        u32 scales[2] = {scale(at, n), scale(at, n + 1)};
+        if (n < at.of_window || selected_kind == FP8_PIECES) return store(at, a, scales[0], n) | store(at, b, scales[1], n + 1);
+        u32 words[4][4], factors[2] = {fp4_factors(scales[0]), fp4_factors(scales[1])};
+        bool second = lane % 2 != 0;
+        widen_fp4(second ? a.of[2] : a.of[0], factors[0], words[0]);
+        widen_fp4(second ? a.of[3] : a.of[1], factors[0], words[1]);
+        widen_fp4(second ? b.of[2] : b.of[0], factors[1], words[2]);
+        widen_fp4(second ? b.of[3] : b.of[1], factors[1], words[3]);
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) store_16(at.half[i % 2] + 32 * ROW_BYTES * (n + i / 2), words[i]);
+        return false;
+    }
     // Pieces that are not read by words.
     DEVICE bool store_others(u32 stage, u8 *keys) const {
         bool wild = false;
@@ -312,26 +326,14 @@ template <typename F> struct Maker {
         if (scores) copy_queries(queries_of(token, first_head, stage, queries));
         copy_commit();
         bool wild = false;
-        u32 factor = scale(at, 0);
 #pragma unroll
-        for (u32 n = 0; n < F::BATCH; n++) {
-            // The next one is on its way before this one is stored.
-            u32 now = factor;
-            factor = scale(at, n + 1 < F::PIECES ? n + 1 : n);
-            wild |= store(at, codes[n], now, n);
-        }
+        for (u32 n = 0; n < F::BATCH; n += 2) wild |= store_two(at, codes[n], codes[n + 1], n);
         bool others = window_kind == OTHER_PIECES || selected_kind == OTHER_PIECES;
         if (!others) load(next);
         if constexpr (F::PIECES > F::BATCH) {
             copy_wait<0>();
-            Codes ahead = copied(at, F::BATCH);
 #pragma unroll
-            for (u32 n = F::BATCH; n < F::PIECES; n++) {
-                u32 now = factor, more = n + 1 < F::PIECES ? n + 1 : n;
-                Codes own = ahead;
-                factor = scale(at, more), ahead = copied(at, more);
-                wild |= store(at, own, now, n);
-            }
+            for (u32 n = F::BATCH; n < F::PIECES; n += 2) wild |= store_two(at, copied(at, n), copied(at, n + 1), n);
         }
         forget();
         if (scores) {
@@ -568,12 +570,8 @@ template <typename F> struct Adder {
         }
         double largest = warp_max(found), mass = 0;
         any = __ballot_sync(ALL_LANES, any) != 0;
-        some_sync(ALL_ADDERS, ADDERS);
-        for (u32 i = threadIdx.x; i < d.count(); i += ADDERS) {
-            room.scores[i] = listed(i) != nullptr ? (float)exp((double)room.scores[i] - largest) : 0.0f;
-        }
-        some_sync(ALL_ADDERS, ADDERS);
-        for (u32 i = lane; i < d.count(); i += 32) mass += (double)room.scores[i];
+        auto weight = [&](u32 i) { return (float)exp((double)room.scores[i] - largest); };
+        for (u32 i = lane; i < d.count(); i += 32) mass += listed(i) != nullptr ? (double)weight(i) : 0.0;
         mass = lanes_sum(mass, 32);
         float logit = d.sink.codes != nullptr ? row_of<const float>(d.sink, 0)[head] : float_of(0xFF800000u);
         if (d.sink.codes != nullptr) mass += (double)(float)exp((double)logit - largest);
@@ -582,8 +580,8 @@ template <typename F> struct Adder {
             for (u32 i = 0; i < d.count(); i++) {
                 const u8 *key = listed(i);
                 if (key == nullptr) continue;
-                double weight = bf16_to_f32(bf16_from_f32(room.scores[i]));
-                sum = fma(weight, (double)entry_value(i < d.window_count ? window_entry : selected_entry, key, c), sum);
+                float value = entry_value(i < d.window_count ? window_entry : selected_entry, key, c);
+                sum = fma((double)bf16_to_f32(bf16_from_f32(weight(i))), (double)value, sum);
             }
             row_of<u16>(d.y, token * d.heads + head)[c] = any ? bf16_result(sum / mass) : (u16)0;
         }
