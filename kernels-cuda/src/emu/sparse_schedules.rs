@@ -46,9 +46,9 @@ fn sparse(
         descriptor: Box::leak(Box::new(SparseAttention {
             heads,
             head_dim,
-            window,
+            window: window.clone(),
             window_count,
-            selected: Some(selected),
+            selected: Some(selected.clone()),
             selected_count,
             scale: Real::new(0.05),
             sink: true,
