@@ -83,7 +83,7 @@ fn whole_lists_need_each_of_their_waits() {
         sparse((2, 64), [9, 8], 3, |byte| if byte % 2 == 0 { 200 } else { 122 }),
         sparse((2, 192), [20, 31], 3, tame),
         sparse((9, 512), [40, 60], 3, tame),
-        sparse((2, 512), [70, 70], 1, tame),
+        sparse((2, 512), [200, 250], 1, tame),
     ];
     every_wait_is_needed(&cases, &["sparse_whole_sm90.cu"], 10);
 }
