@@ -171,9 +171,8 @@ fn step_us(running: u64) -> (f64, f64) {
 }
 
 /// What a step costs beside the model grows as the requests do, and should be at most 100 us for 1,024
-/// where the code is optimised. It is not yet: 200 to 212 us at best, 240 in the middle, on two cores of
-/// a shared machine, of which copying the window addresses takes 35. CI's build is not optimised; there
-/// `engine_allocations` counts.
+/// where the code is optimised. It is not yet: 150 to 170 us at best, 210 to 230 in the middle, on two cores
+/// of a busy machine. CI's build is not optimised; there `engine_allocations` counts.
 #[test]
 fn a_step_of_1024_requests_costs_at_most_100_us() {
     let (few, _) = step_us(256);

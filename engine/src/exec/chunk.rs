@@ -59,6 +59,11 @@ impl Chunk<'_> {
         self.pictures.iter().any(|span| span.positions().contains(&position))
     }
 
+    /// Its positions whose upper half runs.
+    pub(super) fn upper_positions(&self) -> Range<u64> {
+        self.start.max(self.upper_from)..self.end
+    }
+
     /// Whether a window in the upper half ends earlier than one below.
     pub(super) fn parts_at_the_middle(&self) -> bool {
         (self.start + 1).saturating_sub(self.window_tokens) < self.upper_from

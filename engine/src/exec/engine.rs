@@ -44,9 +44,11 @@ pub struct Engine<F: Forward> {
     work: Work,
     pace: Pace,
     clock: Clock,
-    /// The last step's, for their room.
+    /// The last step's, for their room, and where the next step is alike for what they hold.
     schedule: Schedule,
     lists: StepLists,
+    /// Whether the last step was one token of each request, and these are the ones that run.
+    repeats: bool,
 }
 
 impl<F: Forward> Engine<F> {
@@ -89,6 +91,7 @@ impl<F: Forward> Engine<F> {
             clock,
             schedule: Schedule::default(),
             lists: StepLists::default(),
+            repeats: false,
         })
     }
 
@@ -128,6 +131,7 @@ impl<F: Forward> Engine<F> {
     /// Ends a request and gives its pages back at once; its last event comes with the next step.
     /// Answers whether there was one.
     pub fn cancel(&mut self, id: RequestId) -> bool {
+        self.repeats = false;
         let running = self.running.iter().position(|sequence| sequence.id == id);
         let sequence = match running {
             Some(at) => Some(self.running.remove(at)),
@@ -150,7 +154,6 @@ impl<F: Forward> Engine<F> {
     pub fn step(&mut self) -> Result<Vec<Event>> {
         self.admit();
         let mut schedule = std::mem::take(&mut self.schedule);
-        schedule.clear();
         let ran = self.run(&mut schedule);
         self.schedule = schedule;
         ran?;
@@ -160,7 +163,11 @@ impl<F: Forward> Engine<F> {
     }
 
     fn run(&mut self, schedule: &mut Schedule) -> Result<()> {
-        self.share_out(schedule)?;
+        self.repeats = self.repeats && self.begin_again(schedule);
+        if !self.repeats {
+            schedule.clear();
+            self.share_out(schedule)?;
+        }
         if schedule.is_empty() {
             return Ok(());
         }
@@ -283,6 +290,7 @@ impl<F: Forward> Engine<F> {
             self.cache.note(next.tokens(), next.pages.tokens());
             self.events.extend(next.started());
             self.running.extend(self.waiting.pop());
+            self.repeats = false;
         }
     }
 
@@ -300,7 +308,14 @@ impl<F: Forward> Engine<F> {
             let (settled, due) = (shares[at], sequence.due_tokens());
             let rows = settled + sequence.drafts.len() as u64;
             match sequence.pages.begin(rows) {
-                Ok(step) => schedule.turns.push(Turn { settled, rows, due, step }),
+                Ok(step) => {
+                    let turn = Turn { settled, rows, due };
+                    if turn.reaches_end() {
+                        sequence.prepare_masks();
+                    }
+                    schedule.turns.push(turn);
+                    schedule.steps.push(step);
+                }
                 Err(short) if self.cache.evict(short.wanted - short.free) > 0 => {}
                 Err(_) if !sequence.drafts.is_empty() => sequence.drafts.clear(),
                 Err(error) if at == 0 && self.running.len() == 1 => {
@@ -312,6 +327,29 @@ impl<F: Forward> Engine<F> {
         }
         schedule.close();
         Ok(())
+    }
+
+    /// Takes the pages of a step with the turns of the last one. Answers whether that will do; if
+    /// not, nothing is taken.
+    fn begin_again(&mut self, schedule: &mut Schedule) -> bool {
+        for sequence in &mut self.running {
+            match sequence.pages.begin(1) {
+                Ok(step) if self.lists.holds(&sequence.pages) => {
+                    sequence.prepare_masks();
+                    schedule.steps.push(step);
+                }
+                Ok(step) => {
+                    sequence.pages.commit(step, 0);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        let begun = schedule.steps.len() == self.running.len();
+        if !begun {
+            self.undo(schedule);
+        }
+        begun
     }
 
     /// The youngest is last, so no turn of this step is touched.
@@ -331,18 +369,23 @@ impl<F: Forward> Engine<F> {
     /// Builds the lists and runs the model. The answers are in the order of the schedule.
     fn compute(&mut self, schedule: &Schedule) -> Result<Vec<Sampled>> {
         let Self { running, geometry, options, lists, .. } = self;
-        let chunk = |(at, turn): (usize, &Turn)| running[at].chunk(turn.settled, geometry);
-        lists.fill(schedule.in_order().map(chunk));
-        lists.want(schedule.outputs(geometry.draft_block));
-        self.work.add_step(geometry, lists);
-        if schedule.decodes() {
-            let (rows, pages) = ((lists.sequences, schedule.verifies()), lists.table_pages);
-            if let Some(shape) = StepShape::padded(options, geometry, rows, pages) {
-                lists.pad(shape);
+        if self.repeats {
+            lists.advance(running.iter().map(|sequence| sequence.chunk(1, geometry)));
+            let rows = running.len() as u64;
+            self.work.add_step(geometry, rows, rows);
+        } else {
+            let chunk = |(at, turn): (usize, &Turn)| running[at].chunk(turn.settled, geometry);
+            lists.fill(schedule.in_order().map(chunk));
+            lists.want(schedule.outputs(geometry.draft_block));
+            self.work.add_step(geometry, lists.rows.tokens(), lists.upper_tokens());
+            if schedule.decodes() {
+                let (rows, pages) = ((lists.sequences, schedule.verifies()), lists.table_pages);
+                if let Some(shape) = StepShape::padded(options, geometry, rows, pages) {
+                    lists.pad(shape);
+                }
             }
         }
         let ends = schedule.in_order().filter(|(_, turn)| turn.reaches_end());
-        ends.clone().for_each(|(at, _)| running[at].prepare_masks());
         let mut samples = Vec::with_capacity(running.len());
         samples.extend(ends.map(|(at, _)| running[at].sample()));
         let sampled = self.model.step(lists, &samples)?;
@@ -360,18 +403,22 @@ impl<F: Forward> Engine<F> {
         let verified = |turn: &&Turn| turn.verifies() && turn.reaches_end();
         let (mut next, mut next_verified) = (schedule.turns.iter().filter(verified).count(), 0);
         let mut finished = Vec::new();
-        for (sequence, turn) in self.running.iter_mut().zip(schedule.turns.drain(..)) {
+        self.repeats = schedule.repeats() && self.lists.shape().is_some();
+        let turns = schedule.turns.iter().zip(schedule.steps.drain(..));
+        for (sequence, (turn, step)) in self.running.iter_mut().zip(turns) {
             let mut kept = turn.settled;
             let (mut is_number, mut is_over) = (false, false);
             if turn.reaches_end() {
                 let place = if turn.verifies() { &mut next_verified } else { &mut next };
                 let answer = std::mem::take(&mut sampled[*place]);
                 *place += 1;
-                let before = sequence.usage();
+                let before = turn.verifies().then(|| sequence.usage());
                 let (taken, finish) = sequence.accept(answer, &mut self.events);
                 // The last token taken is not computed yet; those before it were drafts.
                 kept += taken.saturating_sub(1);
-                self.work.add_drafts(before, sequence.usage());
+                if let Some(before) = before {
+                    self.work.add_drafts(before, sequence.usage());
+                }
                 self.work.nan_rows += u64::from(finish == Some(FinishReason::NotANumber));
                 (is_number, is_over) = (finish != Some(FinishReason::NotANumber), finish.is_some());
                 if let Some(reason) = finish {
@@ -381,14 +428,17 @@ impl<F: Forward> Engine<F> {
                     finished.push(sequence.id);
                 }
             }
-            sequence.pages.commit(turn.step, kept);
+            sequence.pages.commit(step, kept);
             sequence.keep_fork();
             if is_number && self.options.resume_points > 0 {
+                // The first time, any of its pages may become another's that is equal.
+                self.repeats &= sequence.has_shared();
                 sequence.share(&mut self.cache, is_over);
             }
             sequence.release_pictures(sequence.pages.tokens(), &mut self.pictures);
         }
         if !finished.is_empty() {
+            self.repeats = false;
             // Ids come in the order of the running requests.
             let mut finished = finished.into_iter().peekable();
             self.running.retain(|sequence| finished.next_if_eq(&sequence.id).is_none());
@@ -396,8 +446,9 @@ impl<F: Forward> Engine<F> {
     }
 
     fn undo(&mut self, schedule: &mut Schedule) {
-        for (sequence, turn) in self.running.iter_mut().zip(schedule.turns.drain(..)) {
-            sequence.pages.commit(turn.step, 0);
+        self.repeats = false;
+        for (sequence, step) in self.running.iter_mut().zip(schedule.steps.drain(..)) {
+            sequence.pages.commit(step, 0);
         }
     }
 
@@ -419,6 +470,7 @@ impl<F: Forward> Engine<F> {
         let sequences = anchors.len() as u64;
         let sequences = self.options.padded_sequences(sequences).unwrap_or(sequences);
         let lists = DraftLists::new(&anchors, sequences, &self.scratch, &self.geometry);
+        self.repeats = false;
         let drafts = self.model.draft(&lists, &drafters)?;
         self.work.drafts += 1;
         for (slot, (at, mut drafts)) in drafting.into_iter().zip(drafts).enumerate() {

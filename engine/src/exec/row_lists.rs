@@ -1,6 +1,7 @@
 //! The lists of rows, on the host.
 
 use super::chunk::Chunk;
+use crate::kv::{OPEN_PAGE_TOKENS, PAGE_TOKENS, WINDOW_PAGE_TOKENS};
 use std::iter::repeat_n;
 
 /// One list per row quantity; row `i` of every list is the same token. See [`super::Batch`] for what
@@ -34,14 +35,16 @@ pub struct RowLists {
 }
 
 impl RowLists {
-    /// Forgets all rows, keeping the room.
-    pub(super) fn clear(&mut self) {
-        let Self { id, position, sequence, picture, window_at, window_store, .. } = self;
-        let lists = [id, position, sequence, picture, window_at, window_store];
-        lists.into_iter().for_each(Vec::clear);
-        let Self { open_store, open_members, history, output_at, .. } = self;
-        [open_store, open_members, history, output_at].into_iter().for_each(Vec::clear);
-        self.visible.iter_mut().chain(&mut self.store).for_each(Vec::clear);
+    /// Room for exactly `rows` rows, whose values are unspecified, and no outputs.
+    pub(super) fn resize(&mut self, rows: usize, window: u64, history: u64) {
+        let Self { id, position, sequence, picture, window_store, open_store, .. } = self;
+        let lists = [id, position, sequence, picture, window_store, open_store];
+        let per_token = self.visible.iter_mut().chain(&mut self.store);
+        per_token.chain(lists).for_each(|list| list.resize(rows, 0));
+        self.window_at.resize(rows * window as usize, 0);
+        self.open_members.resize(rows * 2, 0);
+        self.history.resize(rows * history as usize, 0);
+        self.output_at.clear();
     }
 
     /// Rows so far.
@@ -49,40 +52,80 @@ impl RowLists {
         self.id.len() as u64
     }
 
-    /// Adds the row of a chunk's `position`; its window reaches back to `oldest` at most.
-    pub(super) fn push(&mut self, chunk: &Chunk<'_>, sequence: u64, position: u64, oldest: u64) {
-        let pages = chunk.pages;
-        self.id.push(chunk.id(position));
-        self.position.push(number(position));
-        self.sequence.push(number(sequence));
-        self.picture.push(i32::from(chunk.is_picture(position)));
-        let (window, end) = (chunk.window_tokens, position + 1);
-        let seen = pages.window_addresses(&(end.saturating_sub(window).max(oldest)..end));
-        self.window_at.extend(repeat_n(-1, window as usize - seen.len()));
-        self.window_at.extend_from_slice(seen);
-        self.window_store.push(pages.window_address(position));
-        // The members of a group lie side by side on one page.
-        let own = pages.open_address(position);
-        self.open_store.push(own);
-        let completes = position % 2 == 1 && own >= 0;
-        self.open_members.extend(if completes { [own - 1, own] } else { [-1, -1] });
-        let entries = |ratio: u64| number((position + 1) / ratio);
-        self.visible[0].push(entries(1));
-        self.visible[1].push(entries(2));
-        self.store[0].push(pages.store_address(1, position));
-        self.store[1].push(pages.store_address(2, position));
-        self.push_history(chunk, position);
+    /// Makes `row` that of a chunk's `position`; its window reaches back to `oldest` at most.
+    pub(super) fn set(&mut self, row: usize, chunk: &Chunk<'_>, (position, oldest): (u64, u64)) {
+        self.picture[row] = i32::from(chunk.is_picture(position));
+        let window = chunk.window_tokens as usize;
+        let end = position + 1;
+        let first = end.saturating_sub(chunk.window_tokens).max(oldest);
+        let seen = chunk.pages.window_addresses(&(first..end));
+        let (none, some) =
+            self.window_at[row * window..][..window].split_at_mut(window - seen.len());
+        none.fill(-1);
+        some.copy_from_slice(seen);
+        self.window_store[row] = chunk.pages.window_address(position);
+        self.id[row] = chunk.id(position);
+        self.position[row] = number(position);
+        self.place_open(row, chunk.pages.open_address(position), position);
+        for (at, ratio) in [1, 2].into_iter().enumerate() {
+            self.visible[at][row] = number((position + 1) / ratio);
+            self.store[at][row] = chunk.pages.store_address(ratio, position);
+        }
+        self.place_history(row, chunk, position);
     }
 
-    fn push_history(&mut self, chunk: &Chunk<'_>, position: u64) {
-        let last = position as usize;
-        let first = (last + 1).checked_sub(chunk.history_tokens as usize);
+    /// Makes `row` that of a chunk's only position, when it was that of the position before. Entries
+    /// of one page lie side by side, so pages are asked for only where one begins.
+    pub(super) fn advance(&mut self, row: usize, chunk: &Chunk<'_>) {
+        let (pages, position) = (chunk.pages, chunk.start);
+        let after = |before: i32, page_tokens: u64| {
+            (before >= 0 && !position.is_multiple_of(page_tokens)).then(|| before + 1)
+        };
+        let own = after(self.window_store[row], WINDOW_PAGE_TOKENS);
+        let own = own.unwrap_or_else(|| pages.window_address(position));
+        let window = chunk.window_tokens as usize;
+        let seen = &mut self.window_at[row * window..][..window];
+        seen.copy_within(1.., 0);
+        seen[window - 1] = own;
+        self.window_store[row] = own;
+        let own = after(self.open_store[row], OPEN_PAGE_TOKENS);
+        self.place_open(row, own.unwrap_or_else(|| pages.open_address(position)), position);
+        let id = chunk.id(position);
+        (self.id[row], self.position[row]) = (id, number(position));
+        let [first, second] = &mut self.visible;
+        let entries = |ratio| number((position + 1) / ratio);
+        (first[row], second[row]) = (entries(1), entries(2));
+        let [first, second] = &mut self.store;
+        let own = after(first[row], PAGE_TOKENS);
+        first[row] = own.unwrap_or_else(|| pages.store_address(1, position));
+        // Pages of both have the same numbers.
+        second[row] = if position % 2 == 1 { first[row] >> 1 } else { -1 };
+        let history = chunk.history_tokens as usize;
+        let ids = &mut self.history[row * history..][..history];
+        ids.rotate_right(history.min(1));
+        ids.iter_mut().take(1).for_each(|last| *last = id);
+    }
+
+    /// The open group's row, and the members of the group if it completes one.
+    fn place_open(&mut self, row: usize, own: i32, position: u64) {
+        self.open_store[row] = own;
+        // The members of a group lie side by side on one page.
+        let completes = position % 2 == 1 && own >= 0;
+        let members = if completes { [own - 1, own] } else { [-1, -1] };
+        self.open_members[row * 2..][..2].copy_from_slice(&members);
+    }
+
+    fn place_history(&mut self, row: usize, chunk: &Chunk<'_>, position: u64) {
+        let (history, last) = (chunk.history_tokens as usize, position as usize);
+        let ids = self.history[row * history..][..history].iter_mut();
+        let first = (last + 1).checked_sub(history);
         // All that is known, or with drafts or the start among it.
-        if let Some(ids) = first.and_then(|first| chunk.known.get(first..=last)) {
-            self.history.extend(ids.iter().rev().map(|id| number(u64::from(*id))));
+        if let Some(known) = first.and_then(|first| chunk.known.get(first..=last)) {
+            let known = known.iter().rev().map(|id| number(u64::from(*id)));
+            ids.zip(known).for_each(|(id, known)| *id = known);
         } else {
             let back = |back| position.checked_sub(back).map_or(-1, |at| chunk.id(at));
-            self.history.extend((0..chunk.history_tokens).map(back));
+            ids.zip(0..).for_each(|(id, at)| *id = back(at));
         }
     }
 

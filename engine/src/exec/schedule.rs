@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kv::Checkpoint;
 
 /// The part of one running request in a step.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     /// Settled tokens that are computed.
     pub(super) settled: u64,
@@ -15,8 +15,6 @@ pub(super) struct Turn {
     pub(super) rows: u64,
     /// Settled tokens that were not computed before the step.
     pub(super) due: u64,
-    /// Its open step.
-    pub(super) step: Checkpoint,
 }
 
 impl Turn {
@@ -40,6 +38,8 @@ impl Turn {
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     pub(super) turns: Vec<Turn>,
+    /// The open step of each.
+    pub(super) steps: Vec<Checkpoint>,
     order: Vec<usize>,
 }
 
@@ -90,13 +90,14 @@ impl Schedule {
     /// Begins anew, keeping the room.
     pub(super) fn clear(&mut self) {
         self.turns.clear();
+        self.steps.clear();
         self.order.clear();
     }
 
     /// Ends the sharing out: sorts the requests with rows, those that verify drafts first, so that
     /// their outputs lie side by side.
     pub(super) fn close(&mut self) {
-        let Self { turns, order } = self;
+        let Self { turns, order, .. } = self;
         for verifies in [true, false] {
             let some = |(_, turn): &(usize, &Turn)| turn.rows > 0 && turn.verifies() == verifies;
             order.extend(turns.iter().enumerate().filter(some).map(|(at, _)| at));
@@ -140,6 +141,13 @@ impl Schedule {
     /// Whether any request verifies drafts.
     pub(super) fn verifies(&self) -> bool {
         self.in_order().next().is_some_and(|(_, turn)| turn.verifies())
+    }
+
+    /// Whether every request computes its next token and nothing else, so that a step of the same
+    /// requests can have the same turns.
+    pub(super) fn repeats(&self) -> bool {
+        let all = !self.is_empty() && self.order.len() == self.turns.len();
+        all && self.decodes() && !self.verifies()
     }
 
     /// Whether every request with rows computes its next token, so that none has prompt rows.

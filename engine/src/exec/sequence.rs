@@ -15,39 +15,43 @@ use crate::sample::Draws;
 use crate::vision::PictureInput;
 
 /// A request with its tokens and its pages.
+// In this order, so that what every step asks lies side by side.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Sequence {
     pub(super) id: RequestId,
-    pub(super) request: Request,
     /// Tokens to generate at most.
     limit_tokens: u64,
     /// Prompt and generated tokens. The last one is not computed yet.
     tokens: Vec<u32>,
-    pub(super) pages: SequencePages,
-    upper_from: u64,
-    /// The spans of the request's pictures.
-    pictures: Vec<PictureSpan>,
+    /// Guesses of the next tokens.
+    pub(super) drafts: Vec<u32>,
+    usage: Usage,
     pub(super) draws: Draws,
-    /// What the answer is held to, and its masks of the next step.
-    constraint: Option<Constraint>,
+    /// Which sequence of the last draft made the drafts.
+    pub(super) draft_slot: u64,
+    /// Where others went on differently than before: a place to resume from, worth a window.
+    fork: Option<u64>,
+    /// Masks of what the answer is held to, of the next step.
     masks: Vec<u32>,
     /// The constraint failed: the answer cannot go on.
     form_lost: bool,
-    /// Guesses of the next tokens, and which sequence of the last draft made them.
-    pub(super) drafts: Vec<u32>,
-    pub(super) draft_slot: u64,
     /// Whether the last step sampled its last token. A draft's context is whole only then: at the
     /// last token of a prompt whose upper half was skipped it is one position short.
     sampled: bool,
+    /// Whether since its last start it has shared what it computed.
+    shared: bool,
+    /// The spans of the request's pictures.
+    pictures: Vec<PictureSpan>,
+    pub(super) pages: SequencePages,
+    /// What the answer is held to.
+    constraint: Option<Constraint>,
+    pub(super) request: Request,
+    upper_from: u64,
     /// Its pictures as the prefix cache knows them.
     prefix_pictures: Vec<PrefixPicture>,
     /// Its blocks in the prefix cache.
     chain: Vec<BlockId>,
-    /// Whether since its last start it has shared what it computed.
-    shared: bool,
-    /// Where others went on differently than before: a place to resume from, worth a window.
-    fork: Option<u64>,
-    usage: Usage,
 }
 
 impl Sequence {
@@ -219,7 +223,7 @@ impl Sequence {
 
     /// What is wanted of its last rows.
     pub(super) fn sample(&self) -> Sample<'_> {
-        let (prompt, generated) = self.tokens.split_at(self.request.prompt.len());
+        let (prompt, generated) = self.tokens.split_at(self.usage.prompt_tokens as usize);
         Sample {
             drafts: &self.drafts,
             draft_slot: self.draft_slot,

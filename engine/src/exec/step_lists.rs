@@ -3,7 +3,7 @@
 use super::chunk::Chunk;
 use super::row_lists::{RowLists, number};
 use super::{Geometry, StepShape};
-use crate::kv::PAGE_TOKENS;
+use crate::kv::{PAGE_TOKENS, SequencePages};
 
 /// Everything a step's [`super::Batch`] is uploaded from.
 #[derive(Debug, Clone, Default)]
@@ -42,44 +42,77 @@ impl StepLists {
     }
 
     /// As [`StepLists::new`], in the room of an earlier step.
-    pub(super) fn fill<'a>(&mut self, chunks: impl Iterator<Item = Chunk<'a>> + Clone) {
-        let longest = chunks.clone().map(|chunk| chunk.pages.table().len()).max().unwrap_or(0);
-        let first = chunks.clone().next();
-        (self.window_tokens, self.history_tokens) =
-            first.map_or((0, 0), |chunk| (chunk.window_tokens, chunk.history_tokens));
-        self.rows.clear();
+    pub(crate) fn fill<'a>(&mut self, chunks: impl Iterator<Item = Chunk<'a>> + Clone) {
+        let (mut sequences, mut longest) = (0, 0);
+        let (mut rows, mut upper_rows, mut parts) = (0, 0, false);
+        for chunk in chunks.clone() {
+            if sequences == 0 {
+                (self.window_tokens, self.history_tokens) =
+                    (chunk.window_tokens, chunk.history_tokens);
+            }
+            sequences += 1;
+            longest = longest.max(chunk.pages.table().len());
+            rows += (chunk.end - chunk.start) as usize;
+            upper_rows += chunk.upper_positions().count();
+            parts |= chunk.parts_at_the_middle();
+        }
+        self.sequences = sequences;
+        self.table_pages = longest.next_power_of_two() as u64;
+        let (window, history) = (self.window_tokens, self.history_tokens);
+        self.rows.resize(rows, window, history);
+        self.upper = parts.then(|| {
+            let mut upper = UpperLists { at: vec![0; upper_rows], rows: RowLists::default() };
+            upper.rows.resize(upper_rows, window, history);
+            upper
+        });
         self.table.clear();
         self.cells.clear();
-        self.sequences = 0;
-        self.table_pages = longest.next_power_of_two() as u64;
-        let parts = chunks.clone().any(|chunk| chunk.parts_at_the_middle());
-        self.upper = parts.then(UpperLists::default);
-        for chunk in chunks {
-            self.push(self.sequences, &chunk);
-            self.sequences += 1;
+        let (mut row, mut upper_row) = (0, 0);
+        for (sequence, chunk) in (0..).zip(chunks) {
+            self.set(sequence, &chunk, (&mut row, &mut upper_row));
         }
         self.table.resize((self.sequences * self.table_pages) as usize, -1);
         self.pad_cells();
     }
 
-    fn push(&mut self, sequence: u64, chunk: &Chunk<'_>) {
+    fn set(&mut self, sequence: u64, chunk: &Chunk<'_>, next: (&mut usize, &mut usize)) {
+        let (row, upper_row) = next;
+        self.push_pictures(chunk, *row as u64);
         for position in chunk.start..chunk.end {
-            let row = self.rows.tokens();
-            self.rows.push(chunk, sequence, position, 0);
+            self.rows.sequence[*row] = number(sequence);
+            self.rows.set(*row, chunk, (position, 0));
             if let Some(upper) = self.upper.as_mut().filter(|_| position >= chunk.upper_from) {
-                upper.at.push(number(row));
-                upper.rows.push(chunk, sequence, position, chunk.upper_from);
+                upper.at[*upper_row] = number(*row as u64);
+                upper.rows.sequence[*upper_row] = number(sequence);
+                upper.rows.set(*upper_row, chunk, (position, chunk.upper_from));
+                *upper_row += 1;
             }
+            *row += 1;
         }
-        self.push_pictures(chunk);
-        let rows = sequence * self.table_pages;
-        self.table.resize(rows as usize, -1);
+        self.table.resize((sequence * self.table_pages) as usize, -1);
         self.table.extend_from_slice(chunk.pages.table());
     }
 
-    /// The parts of pictures that the chunk covers; its rows are the last ones so far.
-    fn push_pictures(&mut self, chunk: &Chunk<'_>) {
-        let origin = self.rows.tokens() - (chunk.end - chunk.start);
+    /// Whether the page table is wide enough for a sequence.
+    pub(super) fn holds(&self, pages: &SequencePages) -> bool {
+        pages.table().len() as u64 <= self.table_pages
+    }
+
+    /// What [`StepLists::fill`] leaves, and padding, when every chunk is one row and these lists
+    /// are of the rows before them. No table may be longer than [`StepLists::table_pages`].
+    pub(super) fn advance<'a>(&mut self, chunks: impl Iterator<Item = Chunk<'a>>) {
+        for (row, chunk) in chunks.enumerate() {
+            self.rows.advance(row, &chunk);
+            if chunk.start.is_multiple_of(PAGE_TOKENS) {
+                // A page more, and the one before it may be another's that is equal.
+                let table = chunk.pages.table();
+                self.table[row * self.table_pages as usize..][..table.len()].copy_from_slice(table);
+            }
+        }
+    }
+
+    /// The parts of pictures that the chunk covers, whose first row is `origin`.
+    fn push_pictures(&mut self, chunk: &Chunk<'_>, origin: u64) {
         for span in chunk.pictures {
             let positions = span.positions();
             let covered = positions.start.max(chunk.start)..positions.end.min(chunk.end);

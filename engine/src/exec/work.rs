@@ -1,6 +1,6 @@
 //! Work done, counted.
 
-use super::{Geometry, StepLists, Usage};
+use super::{Geometry, Usage};
 
 /// Places of drafts that are counted apart; the last one stands for those behind it too.
 pub const COUNTED_DRAFTS: usize = 8;
@@ -36,8 +36,7 @@ pub struct Work {
 }
 
 impl Work {
-    pub(super) fn add_step(&mut self, geometry: &Geometry, lists: &StepLists) {
-        let (rows, upper_rows) = (lists.rows.tokens(), lists.upper_tokens());
+    pub(super) fn add_step(&mut self, geometry: &Geometry, rows: u64, upper_rows: u64) {
         let lower = geometry.upper.map_or(geometry.layers, |upper| upper.first_layer);
         self.steps += 1;
         self.rows += rows;

@@ -16,24 +16,26 @@ pub(super) const GROUP_TOKENS: u64 = 2;
 /// All writing happens between [`SequencePages::begin`] and [`SequencePages::commit`]; what a
 /// commit rolls back is as if it had never been begun. Pages that it shares with the prefix cache
 /// are whole, and never written again.
+// In this order, so that what every step asks lies side by side.
 #[derive(Debug)]
+#[repr(C)]
 pub struct SequencePages {
-    pools: PagePools,
-    window_tokens: u64,
-    /// Whether the window before the last whole page stays as well, for the prefix cache.
-    resumable: bool,
     tokens: u64,
+    window_tokens: u64,
     /// The first position with a window entry.
     window_from: u64,
+    /// Whether the window before the last whole page stays as well, for the prefix cache.
+    resumable: bool,
+    window: Rolling<WINDOW_PAGE_TOKENS>,
+    /// Ids of the compressed pages, as every row of every step wants them.
+    table: Vec<i32>,
+    open: Rolling<OPEN_PAGE_TOKENS>,
+    compressed: Vec<Held>,
     /// Positions whose compressed entries the prefix cache had: they are not stored again.
     stored_tokens: u64,
     /// The window of a position that it has passed, for the prefix cache.
     kept: Vec<Arc<Page>>,
-    compressed: Vec<Held>,
-    /// Their ids, as every row of every step wants them.
-    table: Vec<i32>,
-    window: Rolling<WINDOW_PAGE_TOKENS>,
-    open: Rolling<OPEN_PAGE_TOKENS>,
+    pools: PagePools,
 }
 
 /// A page of compressed entries of a sequence.
@@ -60,6 +62,8 @@ impl Held {
 pub struct Checkpoint {
     from: u64,
     tokens: u64,
+    /// Pages of open groups that were held before, where a page of them begins.
+    open_pages: usize,
 }
 
 impl SequencePages {
@@ -139,14 +143,19 @@ impl SequencePages {
     /// [`OutOfPages`]; the sequence is then as it was.
     pub fn begin(&mut self, tokens: u64) -> Result<Checkpoint, OutOfPages> {
         let from = self.tokens;
+        if tokens == 1 && !from.is_multiple_of(OPEN_PAGE_TOKENS) {
+            // Every pool's page of the position before goes on.
+            return Ok(Checkpoint { from, tokens, open_pages: 0 });
+        }
+        let open_pages = self.open.pages().len();
         let reach = from..from + tokens;
         let (windows, groups) = (self.window_reach(&reach), self.open_reach(&reach));
         let held = self.compressed.len() as u64;
         let wanted = reach.end.div_ceil(PAGE_TOKENS).saturating_sub(held);
         let rolling = (self.window.missing(&windows), self.open.missing(&groups));
         if (wanted, rolling) == (0, (0, 0)) {
-            // Most steps that decode: nothing is locked or made.
-            return Ok(Checkpoint { from, tokens });
+            // Nothing is locked or made.
+            return Ok(Checkpoint { from, tokens, open_pages });
         }
         // Each is dropped, and so given back, when a later one fails.
         let compressed = self.pools.compressed.take(wanted)?;
@@ -155,7 +164,7 @@ impl SequencePages {
         self.hold(compressed.into_iter().map(Arc::new).map(Held::Own));
         self.window.extend(&windows, window);
         self.open.extend(&groups, open);
-        Ok(Checkpoint { from, tokens })
+        Ok(Checkpoint { from, tokens, open_pages })
     }
 
     /// Keeps the first `kept` positions of a step and rolls the others back; then gives back every
@@ -165,18 +174,28 @@ impl SequencePages {
     /// When the checkpoint is not this sequence's open step, or holds fewer positions.
     #[expect(clippy::needless_pass_by_value, reason = "a checkpoint is committed once")]
     pub fn commit(&mut self, step: Checkpoint, kept: u64) {
-        let Checkpoint { from, tokens } = step;
+        let Checkpoint { from, tokens, open_pages } = step;
         assert_eq!(from, self.tokens, "a step is committed to the sequence it was begun on");
         assert!(kept <= tokens, "a commit keeps no more than was begun");
         self.tokens = from + kept;
+        let end = self.tokens..self.tokens;
+        let windows = self.window_reach(&end);
+        if (kept, tokens) == (1, 1) && !self.tokens.is_multiple_of(OPEN_PAGE_TOKENS) {
+            // Nothing is rolled back, and of the pages only a window's can be out of reach now.
+            self.window.leave_behind(&windows);
+            return;
+        }
         let pages = self.tokens.max(self.stored_tokens).div_ceil(PAGE_TOKENS);
         self.compressed.truncate(pages as usize);
         self.table.truncate(pages as usize);
-        let end = self.tokens..self.tokens;
-        self.window.keep(&self.window_reach(&end));
-        // The page of the last positions too, though their group may be whole: the next step would
-        // take it again.
-        self.open.keep(&(self.tokens - self.tokens % OPEN_PAGE_TOKENS..self.tokens));
+        self.window.keep(&windows);
+        match self.tokens % OPEN_PAGE_TOKENS {
+            0 if kept == 0 => self.open.truncate(open_pages),
+            // All groups are whole: the next ones may have the page.
+            0 => self.open.turn_over(self.tokens),
+            // The page of the last positions too, though their group may be whole.
+            last => self.open.keep(&(self.tokens - last..self.tokens)),
+        }
     }
 
     /// Address of a position's window entry, -1 when it is out of reach.

@@ -6,10 +6,11 @@ use std::{collections::VecDeque, ops::Range, sync::Arc};
 /// Neighbouring pages that follow a sequence's end; those left behind go back to the pool, unless the
 /// prefix cache keeps them.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Rolling<const PAGE_TOKENS: u64> {
-    pool: PagePool,
     /// Which page of the sequence the front one is.
     first: u64,
+    pool: PagePool,
     pages: VecDeque<Arc<Page>>,
     /// Of every entry of the pages held, in order: rows of a step copy them by the window.
     addresses: Vec<i32>,
@@ -63,13 +64,34 @@ impl<const PAGE_TOKENS: u64> Rolling<PAGE_TOKENS> {
         while self.first + self.pages.len() as u64 > span.end.max(self.first) {
             self.pages.pop_back();
         }
+        self.addresses.truncate(self.pages.len() * PAGE_TOKENS as usize);
+        self.leave_behind(positions);
+    }
+
+    /// Gives back all pages but the first few.
+    pub(super) fn truncate(&mut self, pages: usize) {
+        self.pages.truncate(pages);
+        self.addresses.truncate(pages * PAGE_TOKENS as usize);
+    }
+
+    /// Gives back every page but one, which is that of `position`, a page's first, from now on.
+    pub(super) fn turn_over(&mut self, position: u64) {
+        self.first = position / PAGE_TOKENS;
+        self.truncate(1);
+    }
+
+    /// Gives back the pages before the first of `positions`.
+    pub(super) fn leave_behind(&mut self, positions: &Range<u64>) {
+        let start = self.span(positions).start;
+        if start <= self.first {
+            return;
+        }
         let mut left_behind = 0;
-        while self.first < span.start && self.pages.pop_front().is_some() {
+        while self.first < start && self.pages.pop_front().is_some() {
             self.first += 1;
             left_behind += PAGE_TOKENS as usize;
         }
         self.addresses.drain(..left_behind);
-        self.addresses.truncate(self.pages.len() * PAGE_TOKENS as usize);
     }
 
     /// Address of a position's entry, -1 when its page is not held.
@@ -85,7 +107,7 @@ impl<const PAGE_TOKENS: u64> Rolling<PAGE_TOKENS> {
         self.addresses.get(place(positions.start)..place(positions.end)).unwrap_or(&[])
     }
 
-    pub(super) fn pages(&self) -> impl Iterator<Item = &Page> {
+    pub(super) fn pages(&self) -> impl ExactSizeIterator<Item = &Page> {
         self.pages.iter().map(|page| &**page)
     }
 
