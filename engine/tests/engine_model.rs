@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tandem_engine::exec::{
-    Chunk, EngineOptions, Forward, Geometry, Graphs, Network, Runner, StepLists, StepShape,
+    Chunk, DraftSource, EngineOptions, Forward, Geometry, Graphs, Network, Runner, StepLists,
+    StepShape,
 };
 use tandem_engine::kv::{PagePools, SequencePages};
 use tandem_hal::{Device, Rule};
@@ -51,6 +52,7 @@ impl Machine {
             pages: 128,
             context_tokens: 4096,
             draft_tokens: 5,
+            drafts: DraftSource::Dspark,
             skip_upper_half: true,
             step_sizes: Vec::new(),
             pictures: 0,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use tandem_engine::exec::{Forward, Request, Usage, What};
+use tandem_engine::exec::{Request, Usage, What};
 use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
@@ -105,7 +105,7 @@ pub(crate) fn run(common: &Common, options: &Options, started: Instant) -> Resul
     let mut report = Report { passed: true };
     let ready_ms = started.elapsed().as_secs_f64() * 1e3;
     report.at_most("ready", ready_ms, "ms", options.max_ready)?;
-    let block = ready.engine.model().geometry().draft_block;
+    let block = ready.engine.options().draft_tokens;
     let drafts: &[bool] = if block == 0 { &[false] } else { &[false, true] };
     for &drafts in drafts {
         let runs = (0..options.repetitions).map(|_| measure(&mut ready, options, drafts));

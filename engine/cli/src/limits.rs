@@ -4,13 +4,16 @@ use std::iter::successors;
 
 use clap::Args;
 use serde_json::Value;
-use tandem_engine::exec::{EngineOptions, Graphs};
+use tandem_engine::exec::{DraftSource, EngineOptions, Graphs, MAX_LOOKUP_TOKENS};
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::Config;
 use tandem_engine::model::v41::ledger::CacheLedger;
 use tandem_engine::plan::{self, Placement};
 use tandem_engine::{Error, Result};
 use tandem_hal::{Line, Place, Rule};
+
+/// Drafts that are looked up for a step, unless the user has said.
+const LOOKUP_TOKENS: i64 = 5;
 
 /// What the engine may use.
 #[derive(Args, Clone, Debug)]
@@ -56,7 +59,13 @@ pub(crate) struct Limits {
         conflicts_with = "speculative_config"
     )]
     pub(crate) draft_max: Option<i64>,
-    /// Drafting as JSON: num_speculative_tokens, rejection_sample_method (block or standard)
+    /// Where drafts come from: "dspark", the model's draft stages, "ngram", what followed the last
+    /// tokens where they came before in the same request, or "off"; greedy answers are the same
+    #[arg(long, value_name = "FROM", value_parser = ["dspark", "ngram", "off"])]
+    #[arg(conflicts_with = "speculative_config")]
+    pub(crate) drafts: Option<String>,
+    /// Drafting as JSON: method (dspark or ngram), num_speculative_tokens, rejection_sample_method
+    /// (block or standard)
     #[arg(long, value_name = "JSON", value_parser = speculation)]
     pub(crate) speculative_config: Option<Speculation>,
     /// Launch kernels one by one instead of replaying steps captured at the start; the same bits
@@ -98,6 +107,7 @@ fn graphs(text: &str) -> std::result::Result<Graphs, String> {
 pub(crate) struct Speculation {
     tokens: Option<i64>,
     rule: Option<Rule>,
+    source: DraftSource,
 }
 
 fn speculation(text: &str) -> std::result::Result<Speculation, String> {
@@ -106,6 +116,9 @@ fn speculation(text: &str) -> std::result::Result<Speculation, String> {
     for (key, value) in value.as_object().ok_or("must be an object")? {
         match (key.as_str(), value) {
             ("method", Value::String(method)) if method == "dspark" => {}
+            ("method", Value::String(method)) if method == "ngram" => {
+                speculation.source = DraftSource::Ngram;
+            }
             ("num_speculative_tokens", Value::Number(tokens)) if tokens.is_i64() => {
                 speculation.tokens = tokens.as_i64();
             }
@@ -116,7 +129,8 @@ fn speculation(text: &str) -> std::result::Result<Speculation, String> {
                 speculation.rule = Some(rule.ok_or(wrong)?);
             }
             _ => {
-                let known = "method (dspark), num_speculative_tokens, rejection_sample_method";
+                let known = "method (dspark or ngram), num_speculative_tokens, \
+                             rejection_sample_method";
                 return Err(format!("{key} cannot be {value} here; known: {known}"));
             }
         }
@@ -136,6 +150,31 @@ impl Limits {
     /// When drafts of sampled requests stand.
     pub(crate) fn rule(&self) -> Rule {
         self.speculative_config.and_then(|config| config.rule).unwrap_or(Rule::Block)
+    }
+
+    /// Where drafts come from.
+    fn source(&self) -> DraftSource {
+        match self.drafts.as_deref() {
+            Some("ngram") => DraftSource::Ngram,
+            _ => self.speculative_config.map_or_else(DraftSource::default, |config| config.source),
+        }
+    }
+
+    /// Drafts a step: what the user says, else `open`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for more than can be drafted.
+    fn draft_tokens(&self, config: &Config, open: Option<i64>) -> Result<u64> {
+        let asked = self.draft_max.or(self.speculative_config.and_then(|config| config.tokens));
+        match (self.drafts.as_deref(), self.source()) {
+            (Some("off"), _) => Ok(0),
+            (_, DraftSource::Dspark) => Ok(config.draft_tokens(asked.or(open))? as u64),
+            // Whoever asks for them gets them, on any device.
+            (_, DraftSource::Ngram) => {
+                let tokens = u64::try_from(asked.unwrap_or(LOOKUP_TOKENS)).unwrap_or(u64::MAX);
+                within("--draft-max", tokens, 0, MAX_LOOKUP_TOKENS)
+            }
+        }
     }
 
     /// Bytes that may be filled of a device with `memory_bytes`.
@@ -183,8 +222,7 @@ impl Limits {
     ) -> Result<EngineOptions> {
         let longest = config.max_position_tokens as u64;
         let sequences = within("--max-num-seqs", sequences, 1, 1 << 16)?;
-        let wish = self.draft_max.or(self.speculative_config.and_then(|config| config.tokens));
-        let draft_tokens = config.draft_tokens(wish.or(drafts))? as u64;
+        let draft_tokens = self.draft_tokens(config, drafts)?;
         let context = self.max_model_len.unwrap_or(longest);
         let context_tokens = within("--max-model-len", context, 2, longest)?;
         let (least, most) = (sequences * (1 + draft_tokens), 1 << 20);
@@ -202,6 +240,7 @@ impl Limits {
             pages: self.pages(config, sequences, context_tokens)?,
             context_tokens,
             draft_tokens,
+            drafts: self.source(),
             skip_upper_half: true,
             step_sizes: if self.enforce_eager { Vec::new() } else { doublings(sequences) },
             pictures: self.pictures(config, pictures)?,
@@ -246,8 +285,11 @@ mod tests {
     fn speculation_is_read_strictly() {
         let text = r#"{"method": "dspark", "num_speculative_tokens": 3,
                        "rejection_sample_method": "standard"}"#;
-        let expected = Speculation { tokens: Some(3), rule: Some(Rule::Standard) };
+        let (tokens, rule) = (Some(3), Some(Rule::Standard));
+        let expected = Speculation { tokens, rule, ..Default::default() };
         assert_eq!(speculation(text), Ok(expected));
+        let ngram = speculation(r#"{"method": "ngram"}"#).map(|config| config.source);
+        assert_eq!(ngram, Ok(DraftSource::Ngram));
         for text in [
             "",
             "[]",

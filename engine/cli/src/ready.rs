@@ -204,7 +204,7 @@ impl<'a> Build<'a> {
         let source = weights::Source { content, share, tables };
         let mut progress = Progress::new("loading weights");
         let mut show = |p: weights::Progress| progress.show(p.done_bytes, p.total_bytes);
-        let draft = options.draft_tokens > 0;
+        let draft = options.runs_stages();
         let weights =
             ModelWeights::load(device.as_ref(), config, (map, draft), &source, &mut show)?;
         let budget = SCORE_BUDGET_BYTES;

@@ -22,6 +22,8 @@ fn the_same_text_whatever_computes_it() {
         &["--temp", "0", "--device", "reference:0,1"][..],
         &["--temp", "0", "--threads", "1"],
         &["--temp", "0", "--draft-max", "5"],
+        &["--temp", "0", "--drafts", "ngram"],
+        &["--temp", "0", "--drafts", "off"],
         &["--temp", "0", "--enforce-eager"],
         &["--temp", "0", "--engram-config", r#"{"cpu_offload": false}"#],
         &["--temp", "0", "--speculative-config", r#"{"num_speculative_tokens": 2}"#],

@@ -6,12 +6,13 @@ use super::queue::Queue;
 use super::schedule::{Schedule, Turn};
 use super::sequence::Sequence;
 use super::{
-    DraftLists, EngineOptions, Event, FinishReason, Forward, Geometry, Request, RequestId, Sampled,
-    StepLists, StepShape, Work,
+    DraftSource, EngineOptions, Event, FinishReason, Forward, Geometry, Proposer, Request,
+    RequestId, Sampled, StepLists, StepShape, Work,
 };
 use crate::error::{Error, Result};
-use crate::kv::{Page, PagePools, PoolPages, PrefixCache, PrefixCounts, SequencePages};
+use crate::kv::{PagePools, PoolPages, PrefixCache, PrefixCounts, SequencePages};
 use crate::sample::Draws;
+use crate::spec::{Dspark, Ngram};
 use crate::text::TokenCount;
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,8 @@ pub struct Engine<F: Forward> {
     geometry: Geometry,
     options: EngineOptions,
     pools: PagePools,
-    scratch: Vec<Page>,
+    /// `None` when nothing is drafted.
+    proposer: Option<Box<dyn Proposer<F>>>,
     /// Without resume points it stays empty.
     cache: PrefixCache,
     pictures: PicturePool,
@@ -74,8 +76,15 @@ impl<F: Forward> Engine<F> {
         let pools = PagePools::new(options.pool_pages(&geometry));
         let scratch = pools.scratch(options.scratch_tokens(&geometry));
         let invariant = |error| Error::Internal { invariant: format!("{error}") };
+        let scratch = scratch.map_err(invariant)?;
+        let proposer = (options.draft_tokens > 0).then(|| match options.drafts {
+            DraftSource::Dspark => {
+                Box::new(Dspark::new(&geometry, &options, scratch)) as Box<dyn Proposer<F>>
+            }
+            DraftSource::Ngram => Box::new(Ngram::default()),
+        });
         Ok(Self {
-            scratch: scratch.map_err(invariant)?,
+            proposer,
             cache: PrefixCache::new(options.resume_points),
             pictures: PicturePool::new(&options, &geometry),
             model,
@@ -142,6 +151,9 @@ impl<F: Forward> Engine<F> {
             sequence.share(&mut self.cache, true);
         }
         sequence.release_pictures(u64::MAX, &mut self.pictures);
+        if let Some(proposer) = &mut self.proposer {
+            proposer.forget(id);
+        }
         self.events.push(sequence.finished(FinishReason::Cancelled));
         true
     }
@@ -264,7 +276,11 @@ impl<F: Forward> Engine<F> {
             )));
         }
         let sequences = sequences.map(|sequence| &sequence.pages);
-        self.pools.check(sequences, &self.scratch, &self.cache).map_err(invariant)
+        let scratch = match &self.proposer {
+            Some(proposer) => proposer.scratch(),
+            None => &[],
+        };
+        self.pools.check(sequences, scratch, &self.cache).map_err(invariant)
     }
 
     /// Starts waiting requests, in order, while there is a place and the pages that running ones
@@ -376,7 +392,7 @@ impl<F: Forward> Engine<F> {
         } else {
             let chunk = |(at, turn): (usize, &Turn)| running[at].chunk(turn.settled, geometry);
             lists.fill(schedule.in_order().map(chunk));
-            lists.want(schedule.outputs(geometry.draft_block));
+            lists.want(schedule.outputs(options.block(geometry)));
             self.work.add_step(geometry, lists.rows.tokens(), lists.upper_tokens());
             if schedule.decodes() {
                 let (rows, pages) = ((lists.sequences, schedule.verifies()), lists.table_pages);
@@ -425,6 +441,9 @@ impl<F: Forward> Engine<F> {
                     self.events.push(sequence.finished(reason));
                     let generated = sequence.usage().generated_tokens;
                     self.waiting.charge(sequence.client(), generated);
+                    if let Some(proposer) = &mut self.proposer {
+                        proposer.forget(sequence.id);
+                    }
                     finished.push(sequence.id);
                 }
             }
@@ -454,28 +473,22 @@ impl<F: Forward> Engine<F> {
 
     /// Drafts for every request whose next step decodes and has room for a draft.
     fn draft(&mut self) -> Result<()> {
-        let limit = self.options.draft_tokens;
-        if limit == 0 {
+        let (limit, Some(proposer)) = (self.options.draft_tokens, &mut self.proposer) else {
             return Ok(());
-        }
-        let wanted = |sequence: &Sequence| sequence.drafts_wanted(limit);
-        let drafting: Vec<_> =
-            (0..self.running.len()).filter(|at| wanted(&self.running[*at]) > 0).collect();
+        };
+        let running = &mut self.running;
+        let wanted = |at: &usize| running[*at].drafts_wanted(limit) > 0;
+        let drafting: Vec<_> = (0..running.len()).filter(wanted).collect();
         if drafting.is_empty() {
             return Ok(());
         }
-        let sequences = || drafting.iter().map(|at| &self.running[*at]);
-        let anchors: Vec<_> = sequences().map(Sequence::anchor).collect();
-        let drafters: Vec<_> = sequences().map(Sequence::drafter).collect();
-        let sequences = anchors.len() as u64;
-        let sequences = self.options.padded_sequences(sequences).unwrap_or(sequences);
-        let lists = DraftLists::new(&anchors, sequences, &self.scratch, &self.geometry);
-        self.repeats = false;
-        let drafts = self.model.draft(&lists, &drafters)?;
+        let asked: Vec<_> = drafting.iter().map(|at| running[*at].drafting(limit)).collect();
+        let drafts = proposer.propose(&mut self.model, &asked)?;
         self.work.drafts += 1;
         for (slot, (at, mut drafts)) in drafting.into_iter().zip(drafts).enumerate() {
-            let sequence = &mut self.running[at];
-            drafts.truncate(wanted(sequence) as usize);
+            let sequence = &mut running[at];
+            drafts.truncate(sequence.drafts_wanted(limit) as usize);
+            self.repeats &= drafts.is_empty();
             sequence.drafts = drafts;
             sequence.draft_slot = slot as u64;
         }

@@ -25,6 +25,8 @@ pub enum What {
         id: u32,
         /// Its log-probabilities, when asked for.
         log_probs: Option<LogProbs>,
+        /// The drafts that it settles.
+        drafts: DraftCounts,
     },
     /// The answer is over; nothing follows and the cache is given back.
     Finished {
@@ -33,6 +35,15 @@ pub enum What {
         /// What it took.
         usage: Usage,
     },
+}
+
+/// Drafts that a token settles: itself, or those in whose place it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DraftCounts {
+    /// Drafts that stand.
+    pub accepted: u32,
+    /// Drafts that were computed in vain.
+    pub rejected: u32,
 }
 
 /// Why an answer is over.

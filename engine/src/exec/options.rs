@@ -23,8 +23,11 @@ pub struct EngineOptions {
     pub resume_points: u64,
     /// Tokens of a request at most, prompt and answer, when less than the model's context.
     pub context_tokens: u64,
-    /// Drafts verified a step: 0 to the model's block.
+    /// Drafts verified a step, 0 for none: up to the model's block, or up to [`MAX_LOOKUP_TOKENS`]
+    /// where they are looked up.
     pub draft_tokens: u64,
+    /// Where drafts come from.
+    pub drafts: DraftSource,
     /// Whether prompt tokens skip the upper half where that changes nothing.
     pub skip_upper_half: bool,
     /// Numbers of sequences that steps without prompt rows, and drafts, are padded to, ascending
@@ -39,6 +42,19 @@ pub struct EngineOptions {
     pub biases: u64,
     /// From which requests without a seed take theirs.
     pub seed: u64,
+}
+
+/// Drafts that are looked up for a step at most: more would rarely stand.
+pub const MAX_LOOKUP_TOKENS: u64 = 16;
+
+/// Where drafts come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DraftSource {
+    /// The model's own draft stages.
+    #[default]
+    Dspark,
+    /// What followed the last few tokens where they came before in the same request.
+    Ngram,
 }
 
 /// How steps are captured. Results are the same to the bit.
@@ -58,9 +74,15 @@ impl EngineOptions {
     /// [`Error::Argument`] naming the option and what would do.
     pub fn check(&self, geometry: &Geometry) -> Result<()> {
         let refuse = |option: &str, problem: String| Err(Error::argument(option, problem));
-        if self.draft_tokens > geometry.draft_block {
-            let (asked, block) = (self.draft_tokens, geometry.draft_block);
-            let problem = format!("{asked} asked for, the model drafts blocks of {block}");
+        let block = self.block(geometry);
+        if self.draft_tokens > block {
+            let asked = self.draft_tokens;
+            let problem = match self.drafts {
+                DraftSource::Dspark => {
+                    format!("{asked} asked for, the model drafts blocks of {block}")
+                }
+                DraftSource::Ngram => format!("{asked} asked for, at most {block} are looked up"),
+            };
             return refuse("draft tokens", problem);
         }
         let decode = self.sequences * (1 + self.draft_tokens);
@@ -107,9 +129,22 @@ impl EngineOptions {
         pages.with_resume_points(self.resume_points, self.sequences, geometry.window_tokens)
     }
 
-    /// Window entries that drafts use and no sequence owns.
+    /// Outputs of a sequence that verifies drafts, less one, however many drafts it has.
+    pub fn block(&self, geometry: &Geometry) -> u64 {
+        match self.drafts {
+            DraftSource::Dspark => geometry.draft_block,
+            DraftSource::Ngram => self.draft_tokens.min(MAX_LOOKUP_TOKENS),
+        }
+    }
+
+    /// Whether the draft stages run.
+    pub fn runs_stages(&self) -> bool {
+        self.draft_tokens > 0 && self.drafts == DraftSource::Dspark
+    }
+
+    /// Window entries that draft stages use and no sequence owns.
     pub fn scratch_tokens(&self, geometry: &Geometry) -> u64 {
-        if self.draft_tokens == 0 { 0 } else { self.sequences * geometry.draft_block }
+        if self.runs_stages() { self.sequences * geometry.draft_block } else { 0 }
     }
 
     /// Tokens that one request may have, prompt and answer.
@@ -125,7 +160,7 @@ impl EngineOptions {
 
     /// Outputs of the largest step.
     pub fn outputs(&self, geometry: &Geometry) -> u64 {
-        self.sequences * (1 + geometry.draft_block)
+        self.sequences * (1 + self.block(geometry))
     }
 
     /// Rows of all pictures that are held at once.

@@ -68,7 +68,7 @@ impl<N: Network> Runner<N> {
             let captured = Captured::new(on, options.graphs, forward)?;
             self.captured_steps.insert(shape, captured);
         }
-        let sizes = if options.draft_tokens > 0 { options.step_sizes.as_slice() } else { &[] };
+        let sizes = if options.runs_stages() { options.step_sizes.as_slice() } else { &[] };
         for &sequences in sizes {
             let lists = DraftLists::new(&[], sequences, &[], &geometry);
             let batch = self.buffer.upload_draft(&lists, on)?;

@@ -3,8 +3,8 @@
 use super::chunk::{Chunk, PictureSpan};
 use super::picture_pool::PicturePool;
 use super::{
-    Anchor, ClientId, Drafter, Event, FinishReason, Geometry, LogProbs, PromptPicture, Request,
-    RequestId, Sample, Sampled, Usage, What,
+    ClientId, DraftCounts, Drafter, Drafting, Event, FinishReason, Geometry, LogProbs,
+    PromptPicture, Request, RequestId, Sample, Sampled, Usage, What,
 };
 use crate::error::Result;
 use crate::grammar::{Constraint, Grammar};
@@ -136,17 +136,12 @@ impl Sequence {
         if drafts { limit_tokens.min(self.room_tokens() - 1) } else { 0 }
     }
 
-    /// Where a draft starts: the token that is sampled but not computed.
-    pub(super) fn anchor(&self) -> Anchor<'_> {
-        let last = self.tokens.last();
-        let id = *last.expect("a sequence has a prompt of at least one token");
-        Anchor { id, pages: &self.pages }
-    }
-
-    /// How a draft is drawn.
-    pub(super) fn drafter(&self) -> Drafter {
+    /// What drafts, up to `limit_tokens`, can be made from.
+    pub(super) fn drafting(&self, limit_tokens: u64) -> Drafting<'_> {
         let temperature = self.request.sampling.temperature;
-        Drafter { position: self.tokens(), temperature, draws: self.draws }
+        let drafter = Drafter { position: self.tokens(), temperature, draws: self.draws };
+        let (request, tokens, pages) = (self.id, self.tokens.as_slice(), &self.pages);
+        Drafting { request, tokens, pages, drafter, wanted: self.drafts_wanted(limit_tokens) }
     }
 
     /// The next `settled` tokens, and after the last of them the drafts.
@@ -250,9 +245,13 @@ impl Sequence {
         let accepted = &drafts[..sampled.accepted as usize];
         let mut log_probs = sampled.log_probs.into_iter();
         let (mut taken, mut finish) = (0, None);
-        for token in accepted.iter().copied().map(Some).chain([sampled.token]) {
+        let rejected = (drafts.len() - accepted.len()) as u32;
+        let after = DraftCounts { accepted: 0, rejected };
+        let stands = DraftCounts { accepted: 1, rejected: 0 };
+        let accepted = accepted.iter().map(|draft| (Some(*draft), stands));
+        for (token, drafts) in accepted.chain([(sampled.token, after)]) {
             finish = match token {
-                Some(token) => self.take(token, log_probs.next(), events),
+                Some(token) => self.take(token, (log_probs.next(), drafts), events),
                 None => Some(FinishReason::NotANumber),
             };
             taken += u64::from(token.is_some());
@@ -270,7 +269,7 @@ impl Sequence {
     fn take(
         &mut self,
         token: u32,
-        log_probs: Option<LogProbs>,
+        (log_probs, drafts): (Option<LogProbs>, DraftCounts),
         events: &mut Vec<Event>,
     ) -> Option<FinishReason> {
         self.tokens.push(token);
@@ -278,7 +277,7 @@ impl Sequence {
         if self.request.stop_ids.contains(&token) {
             return Some(FinishReason::Stop(token));
         }
-        events.push(Event { request: self.id, what: What::Token { id: token, log_probs } });
+        events.push(Event { request: self.id, what: What::Token { id: token, log_probs, drafts } });
         if self.constraint.as_mut().is_some_and(|constraint| constraint.accept(token).is_err()) {
             return Some(FinishReason::FormLost);
         }

@@ -53,7 +53,7 @@ impl StepShape {
         table_pages: u64,
     ) -> Self {
         let (drafts, block) =
-            if verifies { (options.draft_tokens, geometry.draft_block) } else { (0, 0) };
+            if verifies { (options.draft_tokens, options.block(geometry)) } else { (0, 0) };
         let (tokens, outputs) = (sequences * (1 + drafts), sequences * (1 + block));
         Self { tokens, sequences, outputs, table_pages }
     }

@@ -17,7 +17,7 @@ pub struct Work {
     /// Rows times layers run on them. The upper half's source counts for the rows that pass it
     /// whole; the entries it makes for the others are a small part of a layer.
     pub layer_rows: u64,
-    /// Passes of the draft stages.
+    /// Times that drafts were made, for all requests at once.
     pub drafts: u64,
     /// Times that a request had drafts verified.
     pub verifications: u64,

@@ -1,6 +1,6 @@
 //! What one step computes.
 
-use crate::exec::{EngineOptions, Graphs};
+use crate::exec::{DraftSource, EngineOptions, Graphs};
 use crate::kv::PAGE_TOKENS;
 
 /// The same number of rows at the end of each of some sequences.
@@ -53,6 +53,7 @@ impl StepWork {
             pages: most(&|work| work.sequences * work.context_tokens.div_ceil(PAGE_TOKENS)),
             context_tokens: most(&|work| work.context_tokens),
             draft_tokens: 0,
+            drafts: DraftSource::Dspark,
             skip_upper_half: false,
             step_sizes: Vec::new(),
             pictures: 0,

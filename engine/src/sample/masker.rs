@@ -1,7 +1,7 @@
 //! Masks, for the requests whose answers are held to a form.
 
 use crate::error::Result;
-use crate::exec::{Geometry, Sample, Staging};
+use crate::exec::{EngineOptions, Geometry, Sample, Staging};
 use tandem_hal::{Device, Extents, Lane, MaskLogits, MaskLogitsIo, Plan, Sym, View, Want};
 
 /// Runs over the rows of one request at a time, so that the others have no masks.
@@ -12,8 +12,12 @@ pub(crate) struct Masker {
 }
 
 impl Masker {
-    pub(crate) fn new(device: &dyn Device, geometry: &Geometry) -> Result<Self> {
-        let (rows, vocab) = (1 + geometry.draft_block, geometry.vocab);
+    pub(crate) fn new(
+        device: &dyn Device,
+        geometry: &Geometry,
+        options: &EngineOptions,
+    ) -> Result<Self> {
+        let (rows, vocab) = (1 + options.block(geometry), geometry.vocab);
         let words = vocab.div_ceil(32);
         let want = Want::row_invariant(Extents::of(&[(Sym::Tokens, rows)]));
         Ok(Self {

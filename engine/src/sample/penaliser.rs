@@ -19,7 +19,7 @@ impl Penaliser {
         geometry: &Geometry,
         options: &EngineOptions,
     ) -> Result<Self> {
-        let (rows, biases) = (1 + geometry.draft_block, options.biases);
+        let (rows, biases) = (1 + options.block(geometry), options.biases);
         let history = options.capacity_tokens(geometry) + rows;
         let extents = Extents::of(&[(Sym::Tokens, rows), (Sym::History, history)]);
         let descriptor = Penalise { vocab: geometry.vocab, biases };

@@ -6,7 +6,7 @@ use super::masker::Masker;
 use super::penaliser::Penaliser;
 use super::{Purpose, read};
 use crate::error::Result;
-use crate::exec::{EngineOptions, Geometry, Sample, Sampled, Staging};
+use crate::exec::{DraftSource, EngineOptions, Geometry, Sample, Sampled, Staging};
 use crate::spec::{Laws, Verifier};
 use tandem_hal::{
     Arena, Device, Draw, DrawIo, Enc, Extents, Filter, FilterIo, Lane, Plan, Rule, Stream, Sym,
@@ -22,6 +22,7 @@ pub(crate) struct Sampler {
     draw: Plan<Draw>,
     penaliser: Penaliser,
     masker: Masker,
+    /// `None` where drafts are looked up.
     verifier: Option<Verifier>,
     log_prober: LogProber,
     staging: Staging,
@@ -45,16 +46,16 @@ impl Sampler {
         options: &EngineOptions,
         rule: Rule,
     ) -> Result<Self> {
-        let (vocab, block) = (geometry.vocab, geometry.draft_block);
+        let (vocab, block) = (geometry.vocab, options.block(geometry));
         let outputs = options.outputs(geometry);
         let want = Want::row_invariant(Extents::of(&[(Sym::Tokens, outputs)]));
         let filter = device.plan(Filter { vocab }, &want)?;
         let draw = device.plan(Draw { vocab }, &want)?;
         let penaliser = Penaliser::new(device, geometry, options)?;
-        let masker = Masker::new(device, geometry)?;
+        let masker = Masker::new(device, geometry, options)?;
         let log_prober = LogProber::new(device, vocab, outputs)?;
-        let verifier = match block {
-            0 => None,
+        let verifier = match (block, options.drafts) {
+            (0, _) | (_, DraftSource::Ngram) => None,
             _ => Some(Verifier::new(device, geometry, options.sequences, rule)?),
         };
         let needs = [
@@ -146,11 +147,14 @@ impl Sampler {
             }
             _ => Vec::new(),
         };
-        let mut sampled: Vec<_> = firsts
-            .iter()
-            .enumerate()
-            .map(|(at, first)| sampled(&drawn[*first as usize..], verified.get(at).copied()))
-            .collect();
+        let answer = |(at, (first, sample)): (usize, (&u64, &Sample<'_>))| {
+            let drawn = &drawn[*first as usize..];
+            match verified.get(at) {
+                Some(verified) => judged(drawn, *verified),
+                None => matched(drawn, sample.drafts),
+            }
+        };
+        let mut sampled: Vec<_> = firsts.iter().zip(samples).enumerate().map(answer).collect();
         self.add_log_probs(logits, samples, &firsts, &mut sampled, on)?;
         Ok(sampled)
     }
@@ -166,8 +170,8 @@ impl Sampler {
         samples.iter().map(first).collect()
     }
 
-    /// The law of every output, and a token from it. Where drafts are verified the token only
-    /// tells whether the law is one: it is -1 for logits that are no numbers.
+    /// The law of every output, and a token from it, -1 for logits that are no numbers. Where drafts of
+    /// the model's stages are verified that is all it tells.
     fn draw_all(
         &self,
         logits: &View,
@@ -219,14 +223,20 @@ impl Sampler {
     }
 }
 
-/// The answer for a sample from what its rows drew and, with drafts, what stood.
-fn sampled(drawn: &[i32], verified: Option<(u64, i32)>) -> Sampled {
-    let Some((accepted, after)) = verified else {
-        return Sampled { token: u32::try_from(drawn[0]).ok(), ..Sampled::default() };
-    };
+/// The answer for a sample from what its rows drew, when some drafts stood and a token came after.
+fn judged(drawn: &[i32], (accepted, after): (u64, i32)) -> Sampled {
     // The first row that is no law ends the block, whatever the rule made of it.
     match drawn[..=accepted as usize].iter().position(|token| *token < 0) {
         Some(bad) => Sampled { accepted: bad as u64, ..Sampled::default() },
         None => Sampled { accepted, token: u32::try_from(after).ok(), ..Sampled::default() },
     }
+}
+
+/// The answer for a sample whose drafts were drawn from no law, or that has none: they stand while
+/// they are what their rows drew, and these are the very tokens that come without drafts.
+fn matched(drawn: &[i32], drafts: &[u32]) -> Sampled {
+    let same = |(drawn, draft): &(&i32, &u32)| u32::try_from(**drawn) == Ok(**draft);
+    let accepted = drawn.iter().zip(drafts).take_while(same).count();
+    let token = u32::try_from(drawn[accepted]).ok();
+    Sampled { accepted: accepted as u64, token, ..Sampled::default() }
 }

@@ -189,6 +189,8 @@ impl Answer {
 
     fn read(&mut self, token: GeneratedToken) -> Piece {
         self.usage.completion_tokens += 1;
+        self.usage.accepted_drafts += u64::from(token.drafts.accepted);
+        self.usage.rejected_drafts += u64::from(token.drafts.rejected);
         let events = self.reader.push(&self.tokenizer, token.id);
         self.tally.token(&events);
         let mut piece = Piece { events, ..Piece::default() };

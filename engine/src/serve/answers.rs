@@ -87,6 +87,8 @@ impl Answers {
             let usage = answer.usage();
             sum.completion_tokens += usage.completion_tokens;
             sum.reasoning_tokens += usage.reasoning_tokens;
+            sum.accepted_drafts += usage.accepted_drafts;
+            sum.rejected_drafts += usage.rejected_drafts;
             if place % self.replies == 0 {
                 sum.prompt_tokens += usage.prompt_tokens;
                 sum.cached_tokens += usage.cached_tokens;

@@ -1,6 +1,6 @@
 //! What the server asks of the engine, and what it hears back.
 
-use crate::exec::{ClientId, LogProbs, PromptPicture};
+use crate::exec::{ClientId, DraftCounts, LogProbs, PromptPicture};
 use crate::grammar::Grammar;
 use crate::sample::SamplingParameters;
 
@@ -52,6 +52,8 @@ pub struct GeneratedToken {
     pub id: u32,
     /// Its log-probability and the alternatives', when the job asked for them.
     pub log_probs: Option<LogProbs>,
+    /// The drafts that it settled.
+    pub drafts: DraftCounts,
 }
 
 /// Why a complete job ended.

@@ -78,7 +78,9 @@ impl<F: Forward> Generator for Sequences<F> {
                 What::Started { cached_tokens } => {
                     updates.push((job, Update::Started { cached_tokens }));
                 }
-                What::Token { id, log_probs } => add_token(updates, job, id, log_probs),
+                What::Token { id, log_probs, drafts } => {
+                    add_token(updates, job, GeneratedToken { id, log_probs, drafts });
+                }
                 What::Finished { reason, .. } => {
                     self.jobs.remove(&event.request);
                     self.requests.remove(&job);
@@ -123,13 +125,7 @@ impl<F: Forward> Generator for Sequences<F> {
 }
 
 /// Tokens that a job got in one step travel together.
-fn add_token(
-    updates: &mut Vec<(JobId, Update)>,
-    job: JobId,
-    id: u32,
-    log_probs: Option<crate::exec::LogProbs>,
-) {
-    let token = GeneratedToken { id, log_probs };
+fn add_token(updates: &mut Vec<(JobId, Update)>, job: JobId, token: GeneratedToken) {
     match updates.last_mut() {
         Some((last, Update::Tokens(tokens))) if *last == job => tokens.push(token),
         _ => updates.push((job, Update::Tokens(vec![token]))),

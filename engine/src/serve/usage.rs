@@ -13,6 +13,10 @@ pub(super) struct Usage {
     pub(super) completion_tokens: u64,
     /// Of these, tokens of the reasoning.
     pub(super) reasoning_tokens: u64,
+    /// Drafts among the generated tokens.
+    pub(super) accepted_drafts: u64,
+    /// Drafts in whose place other tokens were generated, and those behind them.
+    pub(super) rejected_drafts: u64,
 }
 
 impl Usage {
@@ -23,7 +27,11 @@ impl Usage {
             "completion_tokens": self.completion_tokens,
             "total_tokens": self.prompt_tokens + self.completion_tokens,
             "prompt_tokens_details": { "cached_tokens": self.cached_tokens },
-            "completion_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
+            "completion_tokens_details": {
+                "reasoning_tokens": self.reasoning_tokens,
+                "accepted_prediction_tokens": self.accepted_drafts,
+                "rejected_prediction_tokens": self.rejected_drafts,
+            },
         })
     }
 }

@@ -9,7 +9,7 @@ use tandem_hal::{
 
 use crate::error::Result;
 use crate::exec::{
-    Batch, Chunk, EngineOptions, Geometry, Graphs, PictureSpan, StepBuffer, StepLists,
+    Batch, Chunk, DraftSource, EngineOptions, Geometry, Graphs, PictureSpan, StepBuffer, StepLists,
 };
 use crate::kv::{Checkpoint, OutOfPages, PAGE_TOKENS, PagePools, PoolPages, SequencePages};
 use crate::model::v41::lanes::Lanes;
@@ -69,6 +69,7 @@ impl Subject {
             pages: tokens.div_ceil(PAGE_TOKENS),
             context_tokens: tokens,
             draft_tokens: geometry.draft_block,
+            drafts: DraftSource::Dspark,
             skip_upper_half: false,
             step_sizes: vec![],
             pictures: 1,

@@ -12,8 +12,9 @@ pub mod table;
 use std::collections::HashMap;
 use tandem_engine::error::Result;
 use tandem_engine::exec::{
-    DraftLists, Drafter, Engine, EngineOptions, Event, FinishReason, Forward, Geometry, Graphs,
-    LogProbs, Request, RequestId, RowLists, Sample, Sampled, StepLists, UpperHalf, Usage, What,
+    DraftLists, DraftSource, Drafter, Engine, EngineOptions, Event, FinishReason, Forward,
+    Geometry, Graphs, LogProbs, Request, RequestId, RowLists, Sample, Sampled, StepLists,
+    UpperHalf, Usage, What,
 };
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::sample::{Draws, Purpose};
@@ -103,6 +104,7 @@ pub fn options() -> EngineOptions {
         pages: 512,
         context_tokens: 100_000,
         draft_tokens: 5,
+        drafts: DraftSource::Dspark,
         skip_upper_half: true,
         step_sizes: Vec::new(),
         pictures: 0,
@@ -518,7 +520,7 @@ pub fn collect(answers: &mut HashMap<RequestId, Answer>, events: Vec<Event>) {
         assert_eq!(answer.finish, None, "nothing follows the end");
         match event.what {
             What::Started { cached_tokens } => answer.cached_tokens = cached_tokens,
-            What::Token { id, log_probs } => {
+            What::Token { id, log_probs, .. } => {
                 answer.tokens.push(id);
                 answer.log_probs.extend(log_probs);
             }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
-use tandem_engine::exec::{Engine, EngineOptions, Graphs, Runner};
+use tandem_engine::exec::{DraftSource, Engine, EngineOptions, Graphs, Runner};
 use tandem_engine::serve::{EngineHandle, Sequences, ServerOptions};
 use tandem_hal::{Device, Rule};
 use tandem_reference::RefDevice;
@@ -27,6 +27,7 @@ pub static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
         pages: PAGES,
         context_tokens: 1024,
         draft_tokens: 5,
+        drafts: DraftSource::Dspark,
         skip_upper_half: true,
         step_sizes: vec![1, 2, 4],
         pictures: 1,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tandem_engine::exec::LogProbs;
+use tandem_engine::exec::{DraftCounts, LogProbs};
 use tandem_engine::serve::{
     Counts, End, Failure, GeneratedToken, Generator, GeneratorLimits, Job, JobId, Load, Update,
 };
@@ -155,7 +155,7 @@ fn token(id: u32, job: &Job) -> GeneratedToken {
         chosen: top[0].1,
         top: top.into_iter().take(count as usize).collect(),
     });
-    GeneratedToken { id, log_probs }
+    GeneratedToken { id, log_probs, drafts: DraftCounts { accepted: 0, rejected: 1 } }
 }
 
 impl Generator for Scripted {

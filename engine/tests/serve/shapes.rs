@@ -69,7 +69,11 @@ fn c081_usage_adds_up() {
             "completion_tokens": generated,
             "total_tokens": prompt + generated,
             "prompt_tokens_details": { "cached_tokens": 2 },
-            "completion_tokens_details": { "reasoning_tokens": ids("Hm.").len() },
+            "completion_tokens_details": {
+                "reasoning_tokens": ids("Hm.").len(),
+                "accepted_prediction_tokens": 0,
+                "rejected_prediction_tokens": generated,
+            },
         })
     );
     let message = &body["choices"][0]["message"];
