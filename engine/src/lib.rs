@@ -1,5 +1,6 @@
 //! The engine: loader, model, caches, scheduler, text, server.
 
+pub mod embed;
 pub mod error;
 pub mod exec;
 pub mod grammar;

@@ -51,6 +51,8 @@ pub(crate) struct Common {
 pub(crate) enum Task {
     /// Continue a text
     Generate(crate::generate::Options),
+    /// Turn texts into vectors of unit length
+    Embed(crate::embed::Options),
     /// Talk with the model on the terminal
     Chat(crate::chat::Options),
     /// Answer requests of OpenAI's and Anthropic's protocols over HTTP

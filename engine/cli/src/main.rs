@@ -9,6 +9,7 @@ mod chat;
 mod console;
 mod demo;
 mod doctor;
+mod embed;
 mod generate;
 mod interrupt;
 mod kernels;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
 fn run(Arguments { common, task }: &Arguments, started: Instant) -> Result<ExitCode> {
     match task {
         Task::Generate(options) => generate::run(common, options),
+        Task::Embed(options) => embed::run(common, options),
         Task::Chat(options) => chat::run(common, options),
         Task::Serve(options) => serve::run(common, options),
         Task::Bench(options) => bench::run(common, options, started),

@@ -64,6 +64,8 @@ pub(crate) enum Drafts {
     WherePaying,
     /// Wherever the model can.
     Always,
+    /// Nothing is generated.
+    Never,
 }
 
 impl Work {
@@ -138,7 +140,11 @@ fn rehearsed(
 ) -> Result<EngineOptions> {
     tensor_parallel::check("--device", config, devices.len())?;
     let on_host = devices[0].info().arch == HOST;
-    let drafts = (on_host && work.drafts == Drafts::WherePaying).then_some(0);
+    let drafts = match work.drafts {
+        Drafts::Never => Some(0),
+        Drafts::WherePaying => on_host.then_some(0),
+        Drafts::Always => None,
+    };
     let open = if work.pictures == Pictures::No { 0 } else { PICTURES };
     let mut options = limits.options(config, (work.sequences, drafts, open), fresh_seed())?;
     if !work.alike {

@@ -256,6 +256,11 @@ impl<F: Forward> Engine<F> {
         &self.model
     }
 
+    /// The model alone, and the limits it was made for. Requests are dropped.
+    pub fn into_model(self) -> (F, EngineOptions) {
+        (self.model, self.options)
+    }
+
     /// The pages of a running request.
     pub fn pages(&self, id: RequestId) -> Option<&SequencePages> {
         self.running.iter().find(|sequence| sequence.id == id).map(|sequence| &sequence.pages)

@@ -17,6 +17,16 @@ pub trait Forward {
     /// When the device fails; no token of the step counts then.
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>>;
 
+    /// Runs the rows without picking tokens: the final normed hidden state of each, `[rows, width]`.
+    /// All rows run through all layers.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the model has none to show, or as [`Forward::step`].
+    fn hidden(&mut self, lists: &StepLists) -> Result<Vec<f32>> {
+        let _ = lists;
+        Err(Error::Internal { invariant: "only models with hidden states embed".into() })
+    }
+
     /// Steps and drafts that ran as captured.
     fn replays(&self) -> u64 {
         0

@@ -17,6 +17,21 @@ pub trait Network {
     /// When the device fails.
     fn forward(&self, batch: &Batch, on: &dyn Stream) -> Result<View>;
 
+    /// Runs a step without logits: `take` gets the final normed hidden states `[rows, width]` bf16 of
+    /// neighbouring rows, part by part.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when it has none to show, when the device fails, or those of `take`.
+    fn hidden(
+        &self,
+        batch: &Batch,
+        on: &dyn Stream,
+        take: &mut dyn FnMut(&View) -> Result<()>,
+    ) -> Result<()> {
+        let _ = (batch, on, take);
+        Err(Error::Internal { invariant: "only models with hidden states embed".into() })
+    }
+
     /// The rows of all pictures in flight, `[cells, width]` bf16; absent when it reads none.
     fn picture_rows(&self) -> View {
         View::absent(Enc::BF16)

@@ -66,6 +66,10 @@ impl<F: Forward + Send> Forward for Ranks<F> {
         self.all(|rank| rank.step(lists, samples))
     }
 
+    fn hidden(&mut self, lists: &StepLists) -> Result<Vec<f32>> {
+        self.all(|rank| rank.hidden(lists))
+    }
+
     /// Those of one rank: all run alike.
     fn replays(&self) -> u64 {
         self.0[0].replays()

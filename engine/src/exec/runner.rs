@@ -7,7 +7,7 @@ use super::{
     StepLists, StepShape,
 };
 use crate::error::Result;
-use crate::sample::Sampler;
+use crate::sample::{Sampler, read};
 use crate::spec::{DraftSampler, StagedDraft};
 use crate::vision::PictureInput;
 use std::collections::HashMap;
@@ -134,6 +134,17 @@ impl<N: Network> Forward for Runner<N> {
             None => self.network.forward(&batch, on)?,
         };
         self.sampler.sample(&logits, samples, (&staged, self.drafts.laws()), on)
+    }
+
+    fn hidden(&mut self, lists: &StepLists) -> Result<Vec<f32>> {
+        let on = self.stream.as_ref();
+        let batch = self.buffer.upload(lists, on)?;
+        let mut states = Vec::new();
+        self.network.hidden(&batch, on, &mut |rows| {
+            states.extend(read::bf16(rows, on)?);
+            Ok(())
+        })?;
+        Ok(states)
     }
 
     fn replays(&self) -> u64 {

@@ -93,11 +93,16 @@ impl Head {
         })
     }
 
-    /// Streams `[rows, streams, hidden]` and the mix handed down to `t.hidden` and `t.logits`.
-    pub fn forward(&self, on: Lane<'_>, streams: &View, pre: &View, t: &HeadScratch) -> Result<()> {
+    /// Streams `[rows, streams, hidden]` and the mix handed down to `t.hidden` and `t.normed`.
+    pub fn norm(&self, on: Lane<'_>, streams: &View, pre: &View, t: &HeadScratch) -> Result<()> {
         on.run(&self.collapse, MhcCollapseIo { streams, pre, y: &t.hidden })?;
         let io = RmsNormIo { x: &t.hidden, weight: &self.norm_weight, y: &t.normed };
-        on.run(&self.norm, io)?;
+        Ok(on.run(&self.norm, io)?)
+    }
+
+    /// The same, and on to `t.logits`.
+    pub fn forward(&self, on: Lane<'_>, streams: &View, pre: &View, t: &HeadScratch) -> Result<()> {
+        self.norm(on, streams, pre, t)?;
         let y = if self.gather.is_some() { &t.part } else { &t.logits };
         on.run(&self.project, F32LinearIo { x: &t.normed, weight: &self.w.head, y })?;
         match &self.gather {

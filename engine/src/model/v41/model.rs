@@ -266,6 +266,35 @@ impl Model {
         self.finish(on, &upper.rows, t, scratch)
     }
 
+    /// One step through all layers, then the final normed hidden state of every row: `take` gets
+    /// `[rows, hidden]` bf16 of as many neighbouring rows at a time as a step has outputs. No
+    /// logits.
+    ///
+    /// # Errors
+    /// [`Error::Device`], or those of `take`.
+    pub fn hidden(
+        &self,
+        on: Lane<'_>,
+        batch: &Batch,
+        (caches, scratch): (&Caches, &Scratch),
+        take: &mut dyn FnMut(&View) -> Result<()>,
+    ) -> Result<()> {
+        let t = scratch.layers.rows(batch.tokens)?;
+        self.start(on, batch, &t)?;
+        for layer in &self.layers {
+            layer.forward(on, batch, caches, &t)?;
+        }
+        let flow = &t.block.flow;
+        for first in (0..batch.tokens).step_by(self.limits.outputs as usize) {
+            let rows = first..batch.tokens.min(first + self.limits.outputs);
+            let head = scratch.head.rows(rows.end - rows.start)?;
+            let (streams, pre) = (flow.streams.rows(rows.clone())?, flow.pre.rows(rows)?);
+            self.head.norm(on, &streams, &pre, &head)?;
+            take(&head.normed)?;
+        }
+        Ok(())
+    }
+
     /// Streams and mix from token ids and pictures.
     pub fn start(&self, on: Lane<'_>, batch: &Batch, t: &LayerScratch) -> Result<()> {
         let flow = &t.block.flow;

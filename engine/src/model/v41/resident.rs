@@ -128,6 +128,15 @@ impl Network for Resident {
         Ok(outcome.logits)
     }
 
+    fn hidden(
+        &self,
+        batch: &Batch,
+        on: &dyn Stream,
+        take: &mut dyn FnMut(&View) -> Result<()>,
+    ) -> Result<()> {
+        self.model.hidden(self.lanes.lane(on), batch, (&self.caches, &self.scratch), take)
+    }
+
     fn picture_rows(&self) -> View {
         self.eye.as_ref().map_or_else(|| View::absent(Enc::BF16), |eye| eye.rows.clone())
     }
