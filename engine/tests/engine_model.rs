@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tandem_engine::exec::{
-    Chunk, DraftSource, EngineOptions, Forward, Geometry, Graphs, Network, Runner, StepLists,
-    StepShape,
+    Chunk, DraftSource, EngineOptions, Forward, Geometry, Graphs, Network, Replay, Runner,
+    StepLists, StepShape,
 };
 use tandem_engine::kv::{PagePools, SequencePages};
 use tandem_hal::{Device, Rule};
@@ -49,6 +49,7 @@ impl Machine {
             chunk_tokens: OUTPUTS,
             step_us: None,
             resume_points: 0,
+            replay: Replay::Exact,
             pages: 128,
             context_tokens: 4096,
             draft_tokens: 5,

@@ -8,12 +8,12 @@ use engine_support::{Answer, answers, prompt};
 use model_support::demo;
 use model_support::watched::Watched;
 use std::sync::Arc;
-use tandem_engine::exec::{Engine, EngineOptions, Request, Runner};
+use tandem_engine::exec::{Engine, EngineOptions, Replay, Request, Runner};
 use tandem_engine::sample::SamplingParameters;
 use tandem_hal::{Device, Rule};
 use tandem_reference::RefDevice;
 
-fn engine(resume_points: u64) -> Engine<Watched> {
+fn engine(resume_points: u64, replay: Replay) -> Engine<Watched> {
     let device: Arc<dyn Device> = Arc::new(RefDevice::new());
     let options = EngineOptions {
         sequences: 2,
@@ -21,6 +21,7 @@ fn engine(resume_points: u64) -> Engine<Watched> {
         pages: 64,
         context_tokens: 1024,
         resume_points,
+        replay,
         step_sizes: if resume_points > 0 { vec![1, 2] } else { vec![] },
         ..engine_support::options()
     };
@@ -41,7 +42,7 @@ fn ask(engine: &mut Engine<Watched>, prompt: &[u32]) -> (Answer, Vec<Vec<u32>>) 
 
 #[test]
 fn c058_a_hit_is_a_cold_run_to_the_bit() {
-    let (mut cold, mut hot) = (engine(0), engine(8));
+    let (mut cold, mut hot) = (engine(0, Replay::Exact), engine(8, Replay::Exact));
     // Once more, forks below, at and above the window, at odd lengths, and behind a skipped half.
     let long = prompt(7, 600);
     let prompts = [
@@ -72,4 +73,32 @@ fn c058_a_hit_is_a_cold_run_to_the_bit() {
     assert_eq!((cached[6], cached[7]), (64, 0), "the fork at 64 was met before");
     assert_eq!((cached[8], cached[10]), (576, 256));
     assert!(hot.model().runner.replays() > 0 && cold.model().runner.replays() == 0);
+}
+
+/// Under a bound one window is computed again, whatever the layers above it would need.
+#[test]
+fn a_bounded_replay_is_less_work_and_not_the_same_bits() {
+    let (mut cold, mut bounded) = (engine(0, Replay::Exact), engine(8, Replay::Bounded));
+    let long = prompt(7, 600);
+    let longer = [&long[..], &prompt(5, 45)].concat();
+    let (expected, _) = ask(&mut cold, &longer);
+    ask(&mut bounded, &long);
+    let before = bounded.work().prompt_rows;
+    let (answer, _) = ask(&mut bounded, &longer);
+    // 576 tokens are whole pages that match, less a window.
+    assert_eq!(answer.cached_tokens, 448);
+    assert_eq!(bounded.work().prompt_rows - before, 645 - 448);
+    assert_ne!(answer.log_probs, expected.log_probs);
+    bounded.check().unwrap();
+    // Up to one window nothing is left out.
+    let short = prompt(0, 133);
+    let (expected, expected_blocks) = ask(&mut cold, &short);
+    for _ in 0..2 {
+        let (answer, blocks) = ask(&mut bounded, &short);
+        assert_eq!(
+            (answer.tokens, answer.log_probs),
+            (expected.tokens.clone(), expected.log_probs.clone())
+        );
+        assert_eq!((answer.cached_tokens, blocks), (0, expected_blocks.clone()));
+    }
 }

@@ -4,7 +4,7 @@ use std::iter::successors;
 
 use clap::Args;
 use serde_json::Value;
-use tandem_engine::exec::{DraftSource, EngineOptions, Graphs, MAX_LOOKUP_TOKENS};
+use tandem_engine::exec::{DraftSource, EngineOptions, Graphs, MAX_LOOKUP_TOKENS, Replay};
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::Config;
 use tandem_engine::model::v41::ledger::CacheLedger;
@@ -33,8 +33,14 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "BYTES")]
     pub(crate) kv_cache_memory_bytes: Option<u64>,
     /// "exact" to keep what prompts and answers left in the caches for those that begin alike, the
-    /// same bits as without, or "off"
-    #[arg(long, value_name = "HOW", default_value = "exact", value_parser = ["exact", "off"])]
+    /// same bits as without; "bounded" to compute no more than one window again where they go on,
+    /// which is less work but not the same bits, and told in usage; or "off"
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "exact",
+        value_parser = ["exact", "bounded", "off"]
+    )]
     pub(crate) prefix_cache: String,
     /// Points of earlier prompts and answers from which later ones may go on; 4 for each sequence if
     /// left out
@@ -236,6 +242,10 @@ impl Limits {
             resume_points: match self.prefix_cache.as_str() {
                 "off" => 0,
                 _ => self.resume_points.unwrap_or(4 * sequences),
+            },
+            replay: match self.prefix_cache.as_str() {
+                "bounded" => Replay::Bounded,
+                _ => Replay::Exact,
             },
             pages: self.pages(config, sequences, context_tokens)?,
             context_tokens,

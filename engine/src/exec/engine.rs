@@ -85,7 +85,7 @@ impl<F: Forward> Engine<F> {
         });
         Ok(Self {
             proposer,
-            cache: PrefixCache::new(options.resume_points),
+            cache: PrefixCache::new(options.kept_windows()),
             pictures: PicturePool::new(&options, &geometry),
             model,
             geometry,
@@ -299,7 +299,7 @@ impl<F: Forward> Engine<F> {
             let Some(next) = self.waiting.first_mut() else { return };
             if self.options.resume_points > 0 {
                 let hit = self.cache.find(&next.prefix());
-                next.resume(hit, &self.pools, &self.geometry);
+                next.resume(hit, &self.pools, (&self.geometry, self.options.replay));
             }
             let wanted = promised + next.missing_pages();
             let free = self.pools.compressed.free_pages();

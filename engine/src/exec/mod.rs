@@ -43,7 +43,7 @@ pub use event::{DraftCounts, Event, FinishReason, Usage, What};
 pub use forward::{Drafter, Forward, LogProbs, Sample, Sampled};
 pub use geometry::{Geometry, PictureGeometry, UpperHalf};
 pub use network::Network;
-pub use options::{DraftSource, EngineOptions, Graphs, MAX_LOOKUP_TOKENS};
+pub use options::{DraftSource, EngineOptions, Graphs, MAX_LOOKUP_TOKENS, Replay};
 pub use prompt_picture::PromptPicture;
 pub use proposer::{Drafting, Proposer};
 pub use ranks::Ranks;

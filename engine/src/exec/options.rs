@@ -21,6 +21,8 @@ pub struct EngineOptions {
     /// Windows that the prefix cache keeps: points where other requests may go on. 0 for no prefix
     /// cache.
     pub resume_points: u64,
+    /// How windows come about where a request goes on from the prefix cache.
+    pub replay: Replay,
     /// Tokens of a request at most, prompt and answer, when less than the model's context.
     pub context_tokens: u64,
     /// Drafts verified a step, 0 for none: up to the model's block, or up to [`MAX_LOOKUP_TOKENS`]
@@ -42,6 +44,18 @@ pub struct EngineOptions {
     pub biases: u64,
     /// From which requests without a seed take theirs.
     pub seed: u64,
+}
+
+/// How windows come about where a request goes on from the prefix cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Replay {
+    /// They are kept, or computed from as far back as they reach: the same bits as without a cache.
+    #[default]
+    Exact,
+    /// They are computed from one window back and none is kept, whatever
+    /// [`EngineOptions::resume_points`] says: less work and memory, but layers above the first see less
+    /// than they would without a cache, so answers differ a little.
+    Bounded,
 }
 
 /// Drafts that are looked up for a step at most: more would rarely stand.
@@ -126,7 +140,15 @@ impl EngineOptions {
         if self.resume_points == 0 {
             return pages;
         }
-        pages.with_resume_points(self.resume_points, self.sequences, geometry.window_tokens)
+        pages.with_resume_points(self.kept_windows(), self.sequences, geometry.window_tokens)
+    }
+
+    /// Windows that the prefix cache keeps.
+    pub fn kept_windows(&self) -> u64 {
+        match self.replay {
+            Replay::Exact => self.resume_points,
+            Replay::Bounded => 0,
+        }
     }
 
     /// Outputs of a sequence that verifies drafts, less one, however many drafts it has.

@@ -4,7 +4,7 @@ use super::chunk::{Chunk, PictureSpan};
 use super::picture_pool::PicturePool;
 use super::{
     ClientId, DraftCounts, Drafter, Drafting, Event, FinishReason, Geometry, LogProbs,
-    PromptPicture, Request, RequestId, Sample, Sampled, Usage, What,
+    PromptPicture, Replay, Request, RequestId, Sample, Sampled, Usage, What,
 };
 use crate::error::Result;
 use crate::grammar::{Constraint, Grammar};
@@ -302,13 +302,23 @@ impl Sequence {
 
     /// Takes over what the prefix cache has of it. Where pages match beyond the last resume point, the
     /// windows there are computed from as far back as they reach, if that is less than to compute
-    /// everything from the resume point on. A later request resumes from a whole page, so the upper
+    /// everything from the resume point on; under a bound from one window back. A later request resumes from a whole page, so the upper
     /// half runs on what is needed there, a little more than the end of the prompt takes.
-    pub(super) fn resume(&mut self, hit: PrefixHit, pools: &PagePools, geometry: &Geometry) {
-        self.fork = (hit.matched_tokens > hit.tokens).then_some(hit.matched_tokens);
-        let replay = geometry.replay_from(hit.matched_tokens) / PAGE_TOKENS * PAGE_TOKENS;
-        let mut hit = match replay > hit.tokens {
-            true => hit.from_position(replay),
+    pub(super) fn resume(
+        &mut self,
+        hit: PrefixHit,
+        pools: &PagePools,
+        (geometry, replay): (&Geometry, Replay),
+    ) {
+        let is_exact = replay == Replay::Exact;
+        self.fork = (is_exact && hit.matched_tokens > hit.tokens).then_some(hit.matched_tokens);
+        let from = match replay {
+            Replay::Exact => geometry.replay_from(hit.matched_tokens),
+            Replay::Bounded => hit.matched_tokens.saturating_sub(geometry.window_tokens),
+        };
+        let from = from / PAGE_TOKENS * PAGE_TOKENS;
+        let mut hit = match from > hit.tokens || !is_exact {
+            true => hit.from_position(from),
             false => hit.from_resume_point(),
         };
         self.chain = std::mem::take(&mut hit.chain);

@@ -1,6 +1,6 @@
 //! What one step computes.
 
-use crate::exec::{DraftSource, EngineOptions, Graphs};
+use crate::exec::{DraftSource, EngineOptions, Graphs, Replay};
 use crate::kv::PAGE_TOKENS;
 
 /// The same number of rows at the end of each of some sequences.
@@ -50,6 +50,7 @@ impl StepWork {
             chunk_tokens: step_tokens,
             step_us: None,
             resume_points: 0,
+            replay: Replay::Exact,
             pages: most(&|work| work.sequences * work.context_tokens.div_ceil(PAGE_TOKENS)),
             context_tokens: most(&|work| work.context_tokens),
             draft_tokens: 0,

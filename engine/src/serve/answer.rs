@@ -118,7 +118,7 @@ impl Answer {
         generation: Generation,
         reader: TextReader,
         tokenizer: Arc<Tokenizer>,
-        prompt_tokens: u64,
+        usage: Usage,
         tally: Tally,
     ) -> Self {
         Self {
@@ -129,7 +129,7 @@ impl Answer {
             end: None,
             is_over: false,
             reasoning: String::new(),
-            usage: Usage { prompt_tokens, ..Usage::default() },
+            usage,
             tally,
         }
     }

@@ -87,6 +87,7 @@ impl Answers {
             let usage = answer.usage();
             sum.completion_tokens += usage.completion_tokens;
             sum.reasoning_tokens += usage.reasoning_tokens;
+            sum.bounded_replay |= usage.bounded_replay;
             sum.accepted_drafts += usage.accepted_drafts;
             sum.rejected_drafts += usage.rejected_drafts;
             if place % self.replies == 0 {

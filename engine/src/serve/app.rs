@@ -19,6 +19,7 @@ use super::mailbox::EngineHandle;
 use super::metrics::Tally;
 use super::options::ServerOptions;
 use super::pictures::PictureRoom;
+use super::usage::Usage;
 use crate::exec::{ClientId, PromptPicture};
 use crate::grammar::{GrammarError, Grammars};
 use crate::sample::Draws;
@@ -242,12 +243,16 @@ impl App {
                 let mut job = job.clone();
                 job.client = client(peer.ip());
                 job.sampling.seed = job.sampling.seed.map(|seed| Draws::reply_seed(seed, reply));
-                let prompt_tokens = job.prompt.len() as u64;
+                let usage = Usage {
+                    prompt_tokens: job.prompt.len() as u64,
+                    bounded_replay: self.engine.limits().bounded_replay,
+                    ..Usage::default()
+                };
                 let generation = self.engine.submit(job, Arc::clone(&permit));
                 let tokenizer = Arc::clone(&self.model.tokenizer);
                 let (meters, reader) = (Arc::clone(self.engine.meters()), reader());
                 let tally = Tally::new(meters, endpoint, admitted, reader.begins());
-                answers.push(Answer::new(generation, reader, tokenizer, prompt_tokens, tally));
+                answers.push(Answer::new(generation, reader, tokenizer, usage, tally));
             }
         }
         let mut answers = Answers::new(answers, replies);

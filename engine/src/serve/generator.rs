@@ -20,6 +20,9 @@ pub struct GeneratorLimits {
     pub max_sequences: u32,
     /// Prompts may have pictures.
     pub pictures: bool,
+    /// Windows behind cached prefixes are computed from one window back: an answer may differ from what
+    /// it is without a cache.
+    pub bounded_replay: bool,
 }
 
 /// What the engine is busy with.

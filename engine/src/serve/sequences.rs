@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::generator::{Counts, Generator, GeneratorLimits, JobId, Load, PageCounts};
 use super::job::{End, Failure, GeneratedToken, Job, Update};
 use crate::Error;
-use crate::exec::{Engine, FinishReason, Forward, Request, RequestId, What};
+use crate::exec::{Engine, FinishReason, Forward, Replay, Request, RequestId, What};
 
 /// An [`Engine`] that runs jobs.
 pub struct Sequences<F: Forward> {
@@ -25,6 +25,7 @@ impl<F: Forward> Sequences<F> {
             context_tokens: engine.capacity_tokens(),
             vocabulary: clamp(engine.model().geometry().vocab),
             max_sequences: clamp(options.sequences),
+            bounded_replay: options.resume_points > 0 && options.replay == Replay::Bounded,
             pictures: options.pictures > 0 && engine.model().geometry().pictures.is_some(),
         };
         let drafts = options.draft_tokens > 0;

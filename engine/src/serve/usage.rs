@@ -13,6 +13,8 @@ pub(super) struct Usage {
     pub(super) completion_tokens: u64,
     /// Of these, tokens of the reasoning.
     pub(super) reasoning_tokens: u64,
+    /// Windows behind cached prefixes are computed within a bound.
+    pub(super) bounded_replay: bool,
     /// Drafts among the generated tokens.
     pub(super) accepted_drafts: u64,
     /// Drafts in whose place other tokens were generated, and those behind them.
@@ -22,7 +24,7 @@ pub(super) struct Usage {
 impl Usage {
     /// In OpenAI's shape.
     pub(super) fn json(self) -> Value {
-        json!({
+        let mut usage = json!({
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "total_tokens": self.prompt_tokens + self.completion_tokens,
@@ -32,6 +34,15 @@ impl Usage {
                 "accepted_prediction_tokens": self.accepted_drafts,
                 "rejected_prediction_tokens": self.rejected_drafts,
             },
-        })
+        });
+        self.note_replay(&mut usage);
+        usage
+    }
+
+    /// Tells in any protocol's usage when an answer may differ from what it is without a cache.
+    pub(super) fn note_replay(self, usage: &mut Value) {
+        if self.bounded_replay {
+            usage["prefix_cache"] = "bounded".into();
+        }
     }
 }

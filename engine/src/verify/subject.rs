@@ -9,7 +9,8 @@ use tandem_hal::{
 
 use crate::error::Result;
 use crate::exec::{
-    Batch, Chunk, DraftSource, EngineOptions, Geometry, Graphs, PictureSpan, StepBuffer, StepLists,
+    Batch, Chunk, DraftSource, EngineOptions, Geometry, Graphs, PictureSpan, Replay, StepBuffer,
+    StepLists,
 };
 use crate::kv::{Checkpoint, OutOfPages, PAGE_TOKENS, PagePools, PoolPages, SequencePages};
 use crate::model::v41::lanes::Lanes;
@@ -66,6 +67,7 @@ impl Subject {
             chunk_tokens: tokens,
             step_us: None,
             resume_points: 0,
+            replay: Replay::Exact,
             pages: tokens.div_ceil(PAGE_TOKENS),
             context_tokens: tokens,
             draft_tokens: geometry.draft_block,

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use tandem_engine::error::Result;
 use tandem_engine::exec::{
     DraftLists, DraftSource, Drafter, Engine, EngineOptions, Event, FinishReason, Forward,
-    Geometry, Graphs, LogProbs, Request, RequestId, RowLists, Sample, Sampled, StepLists,
+    Geometry, Graphs, LogProbs, Replay, Request, RequestId, RowLists, Sample, Sampled, StepLists,
     UpperHalf, Usage, What,
 };
 use tandem_engine::kv::PAGE_TOKENS;
@@ -101,6 +101,7 @@ pub fn options() -> EngineOptions {
         chunk_tokens: 256,
         step_us: None,
         resume_points: 0,
+        replay: Replay::Exact,
         pages: 512,
         context_tokens: 100_000,
         draft_tokens: 5,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
-use tandem_engine::exec::{DraftSource, Engine, EngineOptions, Graphs, Runner};
+use tandem_engine::exec::{DraftSource, Engine, EngineOptions, Graphs, Replay, Runner};
 use tandem_engine::serve::{EngineHandle, Sequences, ServerOptions};
 use tandem_hal::{Device, Rule};
 use tandem_reference::RefDevice;
@@ -24,6 +24,7 @@ pub static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
         chunk_tokens: 96,
         step_us: None,
         resume_points: 0,
+        replay: Replay::Exact,
         pages: PAGES,
         context_tokens: 1024,
         draft_tokens: 5,

@@ -84,6 +84,7 @@ impl Scripted {
                 vocabulary: 2048,
                 max_sequences: 8,
                 pictures: false,
+                bounded_replay: false,
             },
             director: Arc::new(director),
             tokens_per_step: 1,

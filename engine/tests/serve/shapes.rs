@@ -76,6 +76,18 @@ fn c081_usage_adds_up() {
             },
         })
     );
+    let mut scripted = Scripted::saying(ids("Call me"));
+    scripted.limits.bounded_replay = true;
+    let bounded = TestServer::of(scripted);
+    let body_of = |path: &str, body: Value| bounded.post(path, &body).ok();
+    let message = json!({ "role": "user", "content": "Hi" });
+    for (path, body) in [
+        ("/v1/chat/completions", json!({ "model": "demo", "messages": [message] })),
+        ("/v1/responses", json!({ "model": "demo", "input": [message] })),
+        ("/v1/messages", json!({ "model": "demo", "messages": [message], "max_tokens": 9 })),
+    ] {
+        assert_eq!(body_of(path, body)["usage"]["prefix_cache"], "bounded", "{path}");
+    }
     let message = &body["choices"][0]["message"];
     assert_eq!(
         (&message["reasoning_content"], &message["content"]),

@@ -71,6 +71,7 @@ impl Frame {
             "output_tokens_details": { "reasoning_tokens": usage.reasoning_tokens },
             "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         });
+        usage.note_replay(&mut body["usage"]);
         body
     }
 
