@@ -11,7 +11,7 @@ use tandem_engine::{Error, Result, regular_file};
 use crate::arguments::Common;
 use crate::limits::Limits;
 use crate::progress::Progress;
-use crate::served::Served;
+use crate::served::{Loading, Served};
 
 /// Answers the requests of `input` that `output` does not answer yet, and appends what they come to.
 ///
@@ -32,7 +32,8 @@ pub(crate) fn run(
     if left.is_empty() {
         return Ok(());
     }
-    let local = Served::load(common, limits, sequences, None)?.local()?;
+    let local =
+        Served::load(common, limits, Loading { sequences, reopens: false }, None)?.local()?;
     let mut progress = Progress::counting("answering requests");
     let mut done = total - left.len() as u64;
     answer_batch(&local, left, |line| {

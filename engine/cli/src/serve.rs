@@ -15,7 +15,7 @@ use crate::arguments::Common;
 use crate::console;
 use crate::limits::Limits;
 use crate::logs::LogOptions;
-use crate::served::Served;
+use crate::served::{Loading, Served};
 
 /// Where and what to serve.
 #[derive(Args, Debug)]
@@ -60,6 +60,10 @@ pub(crate) struct Options {
     /// Seconds that running requests may take to end after SIGTERM or SIGINT
     #[arg(long, visible_alias = "shutdown-timeout", value_name = "SECONDS", default_value_t = 30)]
     drain_timeout: u32,
+    /// What to do when the device is lost: "exit" with 5, for whoever restarts the server, or
+    /// "reopen" it and load the model again; requests are answered 503 meanwhile
+    #[arg(long, value_name = "WHAT", default_value = "exit", value_parser = ["exit", "reopen"])]
+    on_device_lost: String,
     /// Sequences that run at once
     #[arg(long, value_name = "SEQUENCES", default_value_t = 8)]
     max_num_seqs: u64,
@@ -104,7 +108,9 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     let model = options.checkpoint.clone().or_else(|| common.model.clone());
     let common = Common { model, ..common.clone() };
     let name = options.served_model_name.as_deref();
-    let served = Served::load(&common, &options.limits, options.max_num_seqs, name)?;
+    let how =
+        Loading { sequences: options.max_num_seqs, reopens: options.on_device_lost == "reopen" };
+    let served = Served::load(&common, &options.limits, how, name)?;
     let Served { engine, model, options: mut server } = served;
     let name = &server.served_model_name;
     let scheme = if tls.is_some() { "https" } else { "http" };

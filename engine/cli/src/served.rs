@@ -9,6 +9,7 @@ use tandem_engine::serve::{
 };
 
 use crate::arguments::Common;
+use crate::console;
 use crate::limits::Limits;
 use crate::ready::{Pictures, Ready, Work};
 
@@ -22,15 +23,24 @@ pub(crate) struct Served {
     pub(crate) options: ServerOptions,
 }
 
+/// How to load it.
+#[derive(Clone, Copy)]
+pub(crate) struct Loading {
+    /// Sequences that run at once.
+    pub(crate) sequences: u64,
+    /// Whether a lost device is opened again.
+    pub(crate) reopens: bool,
+}
+
 impl Served {
-    /// Loads a model for this many sequences at once, under its own name or the given one.
+    /// Loads a model, under its own name or the given one.
     ///
     /// # Errors
     /// Whatever is wrong with the arguments, the checkpoint or the devices.
     pub(crate) fn load(
         common: &Common,
         limits: &Limits,
-        sequences: u64,
+        Loading { sequences, reopens }: Loading,
         name: Option<&str>,
     ) -> Result<Self> {
         let pictures = Pictures::WherePossible;
@@ -38,7 +48,18 @@ impl Served {
         let Ready { source, tokenizer, engine } = Ready::load(common, limits, work)?;
         let config = source.config;
         let numerics = engine.model().first().network().model().fingerprint().to_string();
-        let engine = EngineHandle::spawn(Sequences::new(engine, vec![config.eos_token_id]))?;
+        let stop_ids = vec![config.eos_token_id];
+        let sequences = Sequences::new(engine, stop_ids.clone());
+        let engine = if reopens {
+            let (common, limits) = (common.clone(), limits.clone());
+            EngineHandle::spawn_reopening(sequences, move |lost| {
+                console::note(&format!("{lost}; loading the model again"));
+                let ready = Ready::load(&common, &limits, work)?;
+                Ok(Sequences::new(ready.engine, stop_ids.clone()))
+            })?
+        } else {
+            EngineHandle::spawn(sequences)?
+        };
         let limits = picture_limits(&config).ok();
         let pictures = config.image_token_id.zip(limits);
         let pictures =

@@ -140,6 +140,9 @@ impl App {
         if self.is_draining.load(Ordering::SeqCst) {
             return Err(Failure::ShutDown.into());
         }
+        if !self.engine.is_open() {
+            return Err(Failure::DeviceReopening("the device was lost".to_owned()).into());
+        }
         Ok(())
     }
 

@@ -82,6 +82,9 @@ pub enum Failure {
     /// The device failed: the engine cannot go on.
     #[error("{0}; the server must be restarted")]
     DeviceLost(String),
+    /// The device failed, and is about to be opened again.
+    #[error("{0}; the device is being opened again, send the request again later")]
+    DeviceReopening(String),
     /// The server shuts down and its time to drain is over.
     #[error("the server is shutting down; send the request again later")]
     ShutDown,

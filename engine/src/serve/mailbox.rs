@@ -1,27 +1,21 @@
-//! The engine's thread and its mailbox.
-//!
-//! One plain thread owns the generator: it takes jobs and cancellations out of the mailbox between
-//! steps, and hands each job's updates to whoever submitted it. Nothing here ever waits for a
-//! client: a job's queue holds at most its own tokens.
+//! The way to the engine's thread.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use tokio::sync::{mpsc, watch};
 
 use super::admission::Permit;
+use super::desk::{Desk, EngineThread, Shared};
 use super::generation::Generation;
 use super::generator::{Counts, Generator, GeneratorLimits, JobId, Load};
-use super::job::{Failure, Job, Update};
-use super::metrics::{EnginePage, JobClock, Meters};
+use super::job::{Job, Update};
+use super::metrics::{EnginePage, Meters};
+use super::reopening::Reopen;
 use crate::Error;
-
-/// How long the engine is idle before its accounts are checked.
-const REST: Duration = Duration::from_secs(1);
 
 /// What the engine's thread is asked to do.
 pub(super) enum Command {
@@ -44,42 +38,73 @@ pub struct EngineHandle {
     meters: Arc<Meters>,
     /// Why the thread ended, when it knew.
     fault: Arc<Mutex<Option<Error>>>,
+    /// False while the device is opened again.
+    is_open: Arc<AtomicBool>,
     /// Closed when the thread has ended.
     alive: watch::Receiver<()>,
 }
 
 impl EngineHandle {
-    /// Starts the thread.
+    /// Starts the thread. It ends when the device is lost.
     ///
     /// # Errors
     /// [`crate::Error::Io`] when the system gives no thread.
     pub fn spawn(generator: impl Generator + Send + 'static) -> crate::Result<Self> {
+        Self::start(generator, None)
+    }
+
+    /// Starts the thread. When the device is lost, the jobs that it had fail, and it goes on with what
+    /// `reopen` gives, which is told why and called when the lost generator is dropped. It ends when that
+    /// fails several times without a step between.
+    ///
+    /// # Errors
+    /// As [`EngineHandle::spawn`].
+    pub fn spawn_reopening<G: Generator + Send + 'static>(
+        generator: G,
+        reopen: impl FnMut(&Error) -> crate::Result<G> + Send + 'static,
+    ) -> crate::Result<Self> {
+        Self::start(generator, Some(Box::new(reopen)))
+    }
+
+    fn start<G: Generator + Send + 'static>(
+        generator: G,
+        reopen: Option<Reopen<G>>,
+    ) -> crate::Result<Self> {
+        let (handle, thread) = Self::beside(generator, reopen);
+        let builder = thread::Builder::new().name("engine".to_owned());
+        let path = || "the engine's thread".to_owned();
+        builder.spawn(move || thread.run()).map_err(|source| Error::Io {
+            action: "start",
+            path: path(),
+            source,
+        })?;
+        Ok(handle)
+    }
+
+    /// The handle, and what the thread runs.
+    pub(super) fn beside<G: Generator>(
+        generator: G,
+        reopen: Option<Reopen<G>>,
+    ) -> (Self, EngineThread<G, Receiver<Command>>) {
         let (inbox, commands) = unbounded();
         let (alive_sender, alive) = watch::channel(());
         let limits = generator.limits();
         let page = EnginePage::default();
         let meters = Arc::new(Meters::new(page.clone()));
         let fault = Arc::default();
-        let desk = Desk {
+        let is_open = Arc::new(AtomicBool::new(true));
+        let desk = Desk::new(
             generator,
-            routes: HashMap::new(),
-            page: page.clone(),
-            counts: Counts::default(),
-            meters: Arc::clone(&meters),
-            fault: Arc::clone(&fault),
-        };
-        thread::Builder::new()
-            .name("engine".to_owned())
-            .spawn(move || {
-                let _alive = alive_sender;
-                desk.run(&commands);
-            })
-            .map_err(|source| crate::Error::Io {
-                action: "start",
-                path: "the engine's thread".to_owned(),
-                source,
-            })?;
-        Ok(Self { inbox, next_id: Arc::default(), limits, page, meters, fault, alive })
+            Shared {
+                page: page.clone(),
+                meters: Arc::clone(&meters),
+                fault: Arc::clone(&fault),
+                is_open: Arc::clone(&is_open),
+            },
+        );
+        let thread = EngineThread { desk, commands, reopen, _alive: alive_sender };
+        let next_id = Arc::default();
+        (Self { inbox, next_id, limits, page, meters, fault, is_open, alive }, thread)
     }
 
     /// Bounds that hold for every job.
@@ -112,6 +137,11 @@ impl EngineHandle {
         self.alive.has_changed().is_ok()
     }
 
+    /// False while a lost device is opened again: jobs wait for it then.
+    pub fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::SeqCst)
+    }
+
     /// Returns when the engine's thread has ended.
     pub async fn stopped(&self) {
         let mut alive = self.alive.clone();
@@ -132,127 +162,5 @@ impl EngineHandle {
     pub fn abort(&self) {
         // A thread that is gone has no jobs.
         let _ = self.inbox.send(Command::Abort);
-    }
-}
-
-/// What the engine's thread has before it.
-struct Desk<G> {
-    generator: G,
-    routes: HashMap<JobId, Route>,
-    page: EnginePage,
-    /// Published last.
-    counts: Counts,
-    meters: Arc<Meters>,
-    /// Why nothing goes on.
-    fault: Arc<Mutex<Option<Error>>>,
-}
-
-/// Where a job's updates go.
-struct Route {
-    updates: mpsc::UnboundedSender<Update>,
-    clock: JobClock,
-}
-
-impl<G: Generator> Desk<G> {
-    /// Works until nobody can ask for more, or the generator cannot go on.
-    fn run(mut self, commands: &Receiver<Command>) {
-        self.publish();
-        if let Err(error) = self.work(commands) {
-            let failure = Failure::from_engine(&error);
-            // Before jobs hear of it, so that whoever asks then is told why.
-            *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            self.fail_all(&failure);
-        }
-    }
-
-    fn work(&mut self, commands: &Receiver<Command>) -> crate::Result<()> {
-        let mut updates = Vec::new();
-        loop {
-            if self.generator.is_idle() {
-                match self.rest(commands)? {
-                    Some(command) => self.obey(command),
-                    None => return Ok(()),
-                }
-            }
-            for command in commands.try_iter() {
-                self.obey(command);
-            }
-            let (start, before) = (Instant::now(), self.counts);
-            if !self.generator.is_idle() {
-                self.generator.step(&mut updates)?;
-            }
-            // Before the updates go out, so that whoever hears of an end sees its pages free.
-            self.publish();
-            let now = Instant::now();
-            self.meters.steps().note(&before, &self.counts, now.duration_since(start));
-            for (id, update) in updates.drain(..) {
-                // What starts in a step starts with it.
-                let starts = matches!(update, Update::Started { .. });
-                self.deliver(id, update, if starts { start } else { now });
-            }
-        }
-    }
-
-    /// Waits for something to do, and looks once whether everything is in its place; `None` when
-    /// nothing will come.
-    fn rest(&self, commands: &Receiver<Command>) -> crate::Result<Option<Command>> {
-        match commands.recv_timeout(REST) {
-            Ok(command) => return Ok(Some(command)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
-            Err(RecvTimeoutError::Timeout) => self.generator.check()?,
-        }
-        Ok(commands.recv().ok())
-    }
-
-    fn obey(&mut self, command: Command) {
-        match command {
-            Command::Submit(id, job, admitted, updates) => {
-                let now = Instant::now();
-                let clock = JobClock::new(admitted, now, job.prompt.len() as u64);
-                let answer = match self.generator.submit(id, *job) {
-                    Ok(()) => Update::Accepted,
-                    Err(failure) => Update::Failed(failure),
-                };
-                self.routes.insert(id, Route { updates, clock });
-                self.deliver(id, answer, now);
-            }
-            Command::Cancel(id) => {
-                self.generator.cancel(id);
-                if let Some(route) = self.routes.remove(&id) {
-                    route.clock.end(self.meters.jobs());
-                }
-            }
-            Command::Abort => {
-                for &id in self.routes.keys() {
-                    self.generator.cancel(id);
-                }
-                self.fail_all(&Failure::ShutDown);
-            }
-        }
-        self.publish();
-    }
-
-    /// A job whose listener is gone has sent its cancellation, which is obeyed before the next step.
-    fn deliver(&mut self, id: JobId, update: Update, now: Instant) {
-        let is_last = matches!(update, Update::Ended(_) | Update::Failed(_));
-        if let Some(route) = self.routes.get_mut(&id) {
-            route.clock.note(&update, now, self.meters.jobs());
-            let _ = route.updates.send(update);
-        }
-        if is_last {
-            self.routes.remove(&id);
-        }
-    }
-
-    fn fail_all(&mut self, failure: &Failure) {
-        for (_, route) in self.routes.drain() {
-            route.clock.end(self.meters.jobs());
-            let _ = route.updates.send(Update::Failed(failure.clone()));
-        }
-    }
-
-    fn publish(&mut self) {
-        self.counts = self.generator.counts();
-        self.page.publish(self.generator.load(), self.counts);
     }
 }

@@ -210,6 +210,16 @@ struct Lost {
     steps: u64,
 }
 
+impl Lost {
+    /// An engine over it, or over one that is never lost.
+    fn engine(steps: u64) -> Sequences<Self> {
+        let mut model = FakeModel::new(Drafts::Right);
+        (model.geometry.vocab, model.geometry.context_tokens) = (2000, 4096);
+        model.thorough = false;
+        Sequences::new(Engine::new(Self { model, steps }, options()).unwrap(), vec![])
+    }
+}
+
 impl Forward for Lost {
     fn geometry(&self) -> &Geometry {
         self.model.geometry()
@@ -217,9 +227,8 @@ impl Forward for Lost {
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
         self.steps += 1;
         std::thread::sleep(Duration::from_millis(20));
-        if self.steps >= 5 {
-            let last_op = "gemm.mxfp8".to_owned();
-            return Err(tandem_hal::Error::DeviceLost { last_op }.into());
+        if (5..100).contains(&self.steps) {
+            return Err(device_lost());
         }
         self.model.step(lists, samples)
     }
@@ -228,15 +237,15 @@ impl Forward for Lost {
     }
 }
 
+fn device_lost() -> Error {
+    tandem_hal::Error::DeviceLost { last_op: "gemm.mxfp8".to_owned() }.into()
+}
+
 /// Every request under way hears of it, no new one is taken, and the server ends with the device's
 /// own exit code, for whoever restarts it.
 #[test]
 fn a_lost_device_fails_requests_and_ends_the_server() {
-    let mut model = FakeModel::new(Drafts::Right);
-    (model.geometry.vocab, model.geometry.context_tokens) = (2000, 4096);
-    model.thorough = false;
-    let engine = Engine::new(Lost { model, steps: 0 }, options()).unwrap();
-    let engine = EngineHandle::spawn(Sequences::new(engine, vec![])).unwrap();
+    let engine = EngineHandle::spawn(Lost::engine(0)).unwrap();
     let server = TestServer::around(engine, ServerOptions::new("demo"));
     assert_eq!(server.get("/ready").ok()["status"], "ready");
     let body = |stream| completion(json!({ "prompt": [5, 6], "stream": stream }));
@@ -255,6 +264,47 @@ fn a_lost_device_fails_requests_and_ends_the_server() {
     assert!(matches!(error, Error::Device(_)), "{error}");
     assert_eq!(error.exit_code(), 5);
     assert!(!engine.is_alive());
+}
+
+/// Those under way fail, new ones are refused until it is open again, and then it is as if nothing had
+/// been. The first attempt fails.
+#[test]
+fn a_lost_device_is_opened_again() {
+    let (gate, opens) = std::sync::mpsc::channel();
+    let engine = EngineHandle::spawn_reopening(Lost::engine(0), move |lost| {
+        assert!(lost.to_string().contains("gemm.mxfp8"), "{lost}");
+        opens.recv().unwrap()
+    });
+    let server = TestServer::around(engine.unwrap(), ServerOptions::new("demo"));
+    let body = completion(json!({ "prompt": [5, 6], "max_tokens": 40 }));
+    let lost = server.completion(&body);
+    assert_eq!(lost.json()["error"]["code"], "device_lost");
+    assert!(lost.refusal(503).1.contains("send the request again later"));
+    assert_eq!(server.get("/ready").json()["error"]["code"], "device_lost");
+    assert_eq!(server.get("/health").ok()["status"], "ok");
+    assert_eq!(server.completion(&body).json()["error"]["code"], "device_lost");
+    gate.send(Err(device_lost())).unwrap();
+    gate.send(Ok(Lost::engine(1000))).unwrap();
+    server.wait_until("it is open again", |server| server.get("/ready").status == 200);
+    let reply = server.completion(&body).ok();
+    assert_eq!(reply["usage"]["completion_tokens"], 40);
+    server.wait_until("nothing is under way", |server| {
+        server.get("/health").ok()["requests_under_way"] == 0
+    });
+    server.stop().unwrap();
+}
+
+/// What waiting does not cure ends the server at once.
+#[test]
+fn a_device_that_cannot_be_used_again_ends_the_server() {
+    let engine = EngineHandle::spawn_reopening(Lost::engine(0), |_| {
+        Err(Error::Internal { invariant: "the second device is another".to_owned() })
+    });
+    let server = TestServer::around(engine.unwrap(), ServerOptions::new("demo"));
+    let lost = server.completion(&completion(json!({ "prompt": [5, 6], "max_tokens": 40 })));
+    assert_eq!(lost.json()["error"]["code"], "device_lost");
+    let error = server.join().unwrap_err();
+    assert_eq!(error.exit_code(), 70);
 }
 
 /// While replies are still being taken, the server lives and says that it is not ready.

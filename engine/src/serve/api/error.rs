@@ -223,7 +223,7 @@ impl From<Failure> for ApiError {
             Failure::Faulted(_) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "server_error", "generation_failed")
             }
-            Failure::DeviceLost(_) => {
+            Failure::DeviceLost(_) | Failure::DeviceReopening(_) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "server_error", "device_lost")
             }
             Failure::ShutDown => (StatusCode::SERVICE_UNAVAILABLE, "server_error", "shutting_down"),
