@@ -31,7 +31,7 @@ pub(crate) struct SyntheticOptions {
     /// built-in name, such as v4.1-flash
     #[arg(long, value_name = "CONFIG", conflicts_with_all = [
         "n_prompt", "n_gen", "repetitions", "min_decode", "min_prefill", "max_ready", "max_resident",
-        "max_model_len", "max_num_batched_tokens", "max_pictures", "language_model_only", "draft_max",
+        "max_model_len", "max_num_batched_tokens", "max_pictures", "language_model_only", "draft_max", "drafts",
         "speculative_config", "enforce_eager", "graphs",
     ])]
     pub(crate) synthetic: Option<String>,
