@@ -31,6 +31,8 @@ mod pictures;
 mod random;
 mod record;
 mod reopening;
+#[cfg(test)]
+mod schedules;
 mod sequences;
 mod server;
 mod signal;
