@@ -10,7 +10,8 @@ const COMMANDS: [&str; 8] =
     ["generate", "chat", "serve", "bench", "plan", "verify", "kernels", "doctor"];
 
 /// Commands within others.
-const INNER: [[&str; 2]; 1] = [["bench", "serve"]];
+const INNER: [[&str; 2]; 4] =
+    [["bench", "serve"], ["bench", "throughput"], ["bench", "latency"], ["bench", "tune"]];
 
 /// What follows `tandem` or `chat`'s `--` in a line of the README's blocks of commands.
 fn example(line: &str) -> Option<Vec<&str>> {
