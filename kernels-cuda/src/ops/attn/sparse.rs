@@ -7,8 +7,10 @@ use tandem_portable::ops::kv::entry;
 
 impl Rows for SparseAttention {
     fn rows() -> &'static [Row<Self, Launch<Self>>] {
-        const WHOLE: Row<SparseAttention, Launch<SparseAttention>> =
-            hopper("whole", "f32-whole", "attn/sparse_whole_sm90", run_whole, accepts_whole);
+        const WHOLE: Row<SparseAttention, Launch<SparseAttention>> = Row {
+            suits: |d| d.heads >= SUITED_HEADS,
+            ..hopper("whole", "f32-whole", "attn/sparse_whole_sm90", run_whole, accepts_whole)
+        };
         const { &[portable::<Self>(), WHOLE] }
     }
 }
@@ -21,6 +23,8 @@ const SLOTS: u64 = 2;
 const SHORT: u64 = 128;
 const LONG: u64 = 640;
 const MOST_DIMS: u64 = 512;
+/// With fewer, few tokens are faster a thread an output.
+const SUITED_HEADS: u64 = 8;
 
 fn accepts_whole(d: &SparseAttention, _: &DeviceInfo) -> std::result::Result<(), &'static str> {
     if d.window_count + d.selected_count > LONG {
