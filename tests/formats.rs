@@ -68,7 +68,7 @@ fn numbers(count: u64) -> Vec<u8> {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let any = (state >> 16) as u16;
         let tame = bf16::from_f32((f32::from(any) - 32_768.0) / 4096.0);
-        if i / 64 % 5 == 0 { any } else { tame }.to_le_bytes()
+        if (i / 64).is_multiple_of(5) { any } else { tame }.to_le_bytes()
     };
     (0..count).flat_map(number).collect()
 }

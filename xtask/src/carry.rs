@@ -17,41 +17,50 @@ struct Part {
     builds: &'static [Build],
     /// A folder that goes along.
     folder: Option<(&'static str, &'static str)>,
+    /// The boards that it is for, if not for all.
+    device: Option<&'static str>,
     /// Steps of `run.sh`.
     steps: &'static [&'static str],
 }
 
 const PARTS: &[Part] = &[
     Part {
-        name: "tests",
-        builds: &[
-            Build {
-                command: TEST,
-                package: "tandem-cuda",
-                targets: &["device", "launch", "products", "group", "fault"],
-            },
-            Build { command: TEST, package: "tandem-tests", targets: &["conformance"] },
-        ],
+        name: "driver",
+        builds: &[Build {
+            command: TEST,
+            package: "tandem-cuda",
+            targets: &["device", "launch", "products", "group", "fault"],
+        }],
         folder: None,
+        device: Some("cuda"),
+        steps: &["./device", "./launch", "./group", "./fault"],
+    },
+    Part {
+        name: "tests",
+        builds: &[Build { command: TEST, package: "tandem-tests", targets: &["conformance"] }],
+        folder: None,
+        device: None,
         steps: &[
-            "./device",
-            "./launch",
-            "./group",
-            "./fault",
-            "./conformance cuda: --skip none/table --test-threads 4 --record \"$RECORD\"",
+            "./conformance \"$DEVICE:\" --skip none/table --cases 40 --test-threads 4 --record \"$RECORD\"",
         ],
     },
     Part {
         name: "product",
         builds: &[Build { command: RELEASE, package: "tandem-cli", targets: &["tandem"] }],
         folder: Some(("tests/goldens", "goldens")),
-        steps: &["./tandem doctor", "./tandem verify --goldens goldens --device cuda:0"],
+        device: None,
+        steps: &[
+            "./tandem doctor",
+            "./tandem verify --goldens goldens --device \"$DEVICE:0\"",
+            "./tandem bench --device \"$DEVICE:0\"",
+        ],
     },
     Part {
         name: "benches",
         builds: &[Build { command: RELEASE, package: "tandem-benches", targets: &["board"] }],
         folder: None,
-        steps: &["./board --device cuda --json board.json"],
+        device: None,
+        steps: &["./board --device \"$DEVICE\" --json board.json"],
     },
 ];
 
@@ -147,11 +156,12 @@ fn script(parts: &[&Part], commit: Option<&str>) -> String {
 #
 #   bash run.sh [PART...]      {names}; all if none is named
 #
-# Goes on after a failure, and ends with one. The record of the conformance run goes to $RECORD.
+# Boards are those of $DEVICE, cuda or rocm. Goes on after a failure, and ends with one. The record of the conformance
+# run goes to $RECORD.
 set -uo pipefail
 cd \"$(dirname \"$0\")\"
 export TANDEM_GPU_REQUIRED=1
-: \"${{RECORD:=record.jsonl}}\"
+: \"${{RECORD:=record.jsonl}}\" \"${{DEVICE:=cuda}}\"
 failed=()
 step() {{
     local start=$SECONDS
@@ -163,9 +173,11 @@ for part in ${{*:-{names}}}; do
     case $part in
 "
     );
-    for Part { name, steps, .. } in parts {
+    for Part { name, device, steps, .. } in parts {
+        let only = device.map(|device| format!("        [ \"$DEVICE\" = {device} ] || continue\n"));
         let steps: Vec<_> = steps.iter().map(|step| format!("        step {step}\n")).collect();
-        write!(text, "    {name})\n{}        ;;\n", steps.concat()).expect("strings grow");
+        write!(text, "    {name})\n{}{}        ;;\n", only.unwrap_or_default(), steps.concat())
+            .expect("strings grow");
     }
     text.push_str(
         "    *) failed+=(\"there is no part '$part'\") ;;
@@ -182,8 +194,8 @@ echo \"all passed\"
 mod tests {
     use super::*;
 
-    /// Runs the script in a folder where every program answers `answer`.
-    fn outcome(answer: &str, arguments: &[&str]) -> (bool, String) {
+    /// Runs the script for boards of `device` in a folder where every program answers `answer`.
+    fn outcome(answer: &str, device: &str, arguments: &[&str]) -> (bool, String) {
         let parts: Vec<&Part> = PARTS.iter().collect();
         let folder = std::env::temp_dir().join(format!("carry-{}-{answer}", std::process::id()));
         make_folder(&folder).expect("a temporary folder");
@@ -194,40 +206,45 @@ mod tests {
                 .expect("a file");
             run(Command::new("chmod").arg("+x").arg(path)).expect("a mode");
         }
-        let ran = Command::new("bash").arg(folder.join("run.sh")).args(arguments).output();
-        let ran = ran.expect("bash runs");
+        let mut bash = Command::new("bash");
+        bash.arg(folder.join("run.sh")).args(arguments).env("DEVICE", device);
+        let ran = bash.output().expect("bash runs");
         fs::remove_dir_all(folder).expect("a temporary folder");
         (ran.status.success(), String::from_utf8_lossy(&ran.stdout).into_owned())
     }
 
     #[test]
     fn the_script_runs_what_is_named_and_fails_when_any_does() {
-        let (passed, text) = outcome("true", &[]);
+        let (passed, text) = outcome("true", "cuda", &[]);
         assert!(passed, "{text}");
         for said in [
             "device 1",
             "fault 1",
+            "conformance cuda: --skip",
             "verify --goldens goldens --device cuda:0 1",
             "board --device cuda --json board.json 1",
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
-        let (passed, text) = outcome("true", &["product"]);
+        let (passed, text) = outcome("true", "rocm", &[]);
+        assert!(passed && text.contains("conformance rocm: --skip"), "{text}");
+        assert!(!text.contains("./fault"), "{text}");
+        let (passed, text) = outcome("true", "cuda", &["product"]);
         assert!(
             passed && text.contains("tandem doctor") && !text.contains("conformance"),
             "{text}"
         );
-        let (passed, text) = outcome("false", &["tests"]);
+        let (passed, text) = outcome("false", "cuda", &["driver", "tests"]);
         assert!(!passed && text.contains("--record record.jsonl"), "{text}");
         assert!(text.contains("FAILED: ./device\nFAILED: ./launch"), "{text}");
-        assert!(!outcome("true", &["none"]).0);
+        assert!(!outcome("true", "cuda", &["none"]).0);
     }
 
     #[test]
     fn parts_that_do_not_exist_are_refused_before_anything_is_built() {
         let folder = std::env::temp_dir().join(format!("carry-{}-none", std::process::id()));
         let error = carry(&folder.to_string_lossy(), &["bench"]).expect_err("no such part");
-        assert!(error.contains("tests, product, benches"), "{error}");
+        assert!(error.contains("driver, tests, product, benches"), "{error}");
         assert!(!folder.exists());
     }
 }
