@@ -23,7 +23,7 @@ const SLOTS: u64 = 2;
 const SHORT: u64 = 128;
 const LONG: u64 = 640;
 const MOST_DIMS: u64 = 512;
-/// With fewer, few tokens are faster a thread an output.
+/// Only as many or more were timed.
 const SUITED_HEADS: u64 = 8;
 
 fn accepts_whole(d: &SparseAttention, _: &DeviceInfo) -> std::result::Result<(), &'static str> {
