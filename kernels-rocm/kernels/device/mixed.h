@@ -61,7 +61,8 @@ DEVICE I16x4 bf16_of_fnuz(u32 codes) {
         float low = pair[0], high = pair[1];
         words[i] = permuted(bits_of(high), bits_of(low), 0x07060302u);
     }
-    return __builtin_bit_cast(I16x4, (u64)words[1] << 32 | words[0]);
+    u64 four = (u64)words[1] << 32 | words[0];
+    return __builtin_bit_cast(I16x4, four);
 }
 
 // The sum of a block's products: of FP8, and of bf16.
