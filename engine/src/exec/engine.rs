@@ -184,7 +184,8 @@ impl<F: Forward> Engine<F> {
             return Ok(());
         }
         let started = (self.clock)();
-        let (decoding, prompt_rows) = schedule.rows();
+        let again = (self.running.len() as u64, 0);
+        let (decoding, prompt_rows) = if self.repeats { again } else { schedule.rows() };
         self.work.prompt_rows += prompt_rows;
         match self.compute(schedule) {
             Ok(sampled) => self.settle(schedule, sampled),
@@ -350,14 +351,16 @@ impl<F: Forward> Engine<F> {
         Ok(())
     }
 
-    /// Takes the pages of a step with the turns of the last one. Answers whether that will do; if
-    /// not, nothing is taken.
+    /// Takes the pages of a step with the turns of the last one, and brings the lists on by it: both
+    /// in one pass, as requests are more memory than caches hold. Answers whether that will do; if
+    /// not, nothing is taken, and the lists are to be filled anew.
     fn begin_again(&mut self, schedule: &mut Schedule) -> bool {
-        for sequence in &mut self.running {
+        for (row, sequence) in self.running.iter_mut().enumerate() {
             match sequence.pages.begin(1) {
                 Ok(step) if self.lists.holds(&sequence.pages) => {
                     sequence.prepare_masks();
                     schedule.steps.push(step);
+                    self.lists.advance(row, &sequence.chunk(1, &self.geometry));
                 }
                 Ok(step) => {
                     sequence.pages.commit(step, 0);
@@ -391,7 +394,6 @@ impl<F: Forward> Engine<F> {
     fn compute(&mut self, schedule: &Schedule) -> Result<Vec<Sampled>> {
         let Self { running, geometry, options, lists, .. } = self;
         if self.repeats {
-            lists.advance(running.iter().map(|sequence| sequence.chunk(1, geometry)));
             let rows = running.len() as u64;
             self.work.add_step(geometry, rows, rows);
         } else {
@@ -406,9 +408,13 @@ impl<F: Forward> Engine<F> {
                 }
             }
         }
-        let ends = schedule.in_order().filter(|(_, turn)| turn.reaches_end());
         let mut samples = Vec::with_capacity(running.len());
-        samples.extend(ends.map(|(at, _)| running[at].sample()));
+        if self.repeats {
+            samples.extend(running.iter().map(Sequence::sample));
+        } else {
+            let ends = schedule.in_order().filter(|(_, turn)| turn.reaches_end());
+            samples.extend(ends.map(|(at, _)| running[at].sample()));
+        }
         let sampled = self.model.step(lists, &samples)?;
         if sampled.len() != samples.len() {
             let invariant = format!("{} answers for {}", sampled.len(), samples.len());
@@ -424,7 +430,7 @@ impl<F: Forward> Engine<F> {
         let verified = |turn: &&Turn| turn.verifies() && turn.reaches_end();
         let (mut next, mut next_verified) = (schedule.turns.iter().filter(verified).count(), 0);
         let mut finished = Vec::new();
-        self.repeats = schedule.repeats() && self.lists.shape().is_some();
+        self.repeats = self.repeats || schedule.repeats() && self.lists.shape().is_some();
         let turns = schedule.turns.iter().zip(schedule.steps.drain(..));
         for (sequence, (turn, step)) in self.running.iter_mut().zip(turns) {
             let mut kept = turn.settled;

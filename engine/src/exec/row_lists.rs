@@ -90,11 +90,10 @@ impl RowLists {
         self.window_store[row] = own;
         let own = after(self.open_store[row], OPEN_PAGE_TOKENS);
         self.place_open(row, own.unwrap_or_else(|| pages.open_address(position)), position);
-        let id = chunk.id(position);
-        (self.id[row], self.position[row]) = (id, number(position));
+        let (id, position_number) = (chunk.id(position), number(position));
+        (self.id[row], self.position[row]) = (id, position_number);
         let [first, second] = &mut self.visible;
-        let entries = |ratio| number((position + 1) / ratio);
-        (first[row], second[row]) = (entries(1), entries(2));
+        (first[row], second[row]) = (position_number + 1, (position_number + 1) / 2);
         let [first, second] = &mut self.store;
         let own = after(first[row], PAGE_TOKENS);
         first[row] = own.unwrap_or_else(|| pages.store_address(1, position));
@@ -102,8 +101,9 @@ impl RowLists {
         second[row] = if position % 2 == 1 { first[row] >> 1 } else { -1 };
         let history = chunk.history_tokens as usize;
         let ids = &mut self.history[row * history..][..history];
-        ids.rotate_right(history.min(1));
-        ids.iter_mut().take(1).for_each(|last| *last = id);
+        // They are few: a copy by call costs more.
+        let mut newer = id;
+        ids.iter_mut().for_each(|id| newer = std::mem::replace(id, newer));
     }
 
     /// The open group's row, and the members of the group if it completes one.

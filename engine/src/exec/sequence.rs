@@ -192,6 +192,7 @@ impl Sequence {
     }
 
     /// Gives back the room of the pictures whose spans end by `position`.
+    #[inline]
     pub(super) fn release_pictures(&mut self, position: u64, pool: &mut PicturePool) {
         for span in self.pictures.iter_mut().filter(|span| span.positions().end <= position) {
             if let Some(first_row) = span.first_row.take() {
@@ -242,16 +243,17 @@ impl Sequence {
         if self.form_lost {
             return (0, Some(FinishReason::FormLost));
         }
-        let accepted = &drafts[..sampled.accepted as usize];
+        let accepted = sampled.accepted as usize;
+        let rejected = (drafts.len() - accepted) as u32;
         let mut log_probs = sampled.log_probs.into_iter();
         let (mut taken, mut finish) = (0, None);
-        let rejected = (drafts.len() - accepted.len()) as u32;
-        let after = DraftCounts { accepted: 0, rejected };
-        let stands = DraftCounts { accepted: 1, rejected: 0 };
-        let accepted = accepted.iter().map(|draft| (Some(*draft), stands));
-        for (token, drafts) in accepted.chain([(sampled.token, after)]) {
+        for at in 0..=accepted {
+            let (token, settles) = match drafts[..accepted].get(at) {
+                Some(draft) => (Some(*draft), DraftCounts { accepted: 1, rejected: 0 }),
+                None => (sampled.token, DraftCounts { accepted: 0, rejected }),
+            };
             finish = match token {
-                Some(token) => self.take(token, (log_probs.next(), drafts), events),
+                Some(token) => self.take(token, (log_probs.next(), settles), events),
                 None => Some(FinishReason::NotANumber),
             };
             taken += u64::from(token.is_some());

@@ -98,16 +98,15 @@ impl StepLists {
         pages.table().len() as u64 <= self.table_pages
     }
 
-    /// What [`StepLists::fill`] leaves, and padding, when every chunk is one row and these lists
-    /// are of the rows before them. No table may be longer than [`StepLists::table_pages`].
-    pub(super) fn advance<'a>(&mut self, chunks: impl Iterator<Item = Chunk<'a>>) {
-        for (row, chunk) in chunks.enumerate() {
-            self.rows.advance(row, &chunk);
-            if chunk.start.is_multiple_of(PAGE_TOKENS) {
-                // A page more, and the one before it may be another's that is equal.
-                let table = chunk.pages.table();
-                self.table[row * self.table_pages as usize..][..table.len()].copy_from_slice(table);
-            }
+    /// Makes `row`, the only one of its sequence, what [`StepLists::fill`] makes of a chunk of one
+    /// position, when it is that of the position before. The table may not be longer than
+    /// [`StepLists::table_pages`].
+    pub(super) fn advance(&mut self, row: usize, chunk: &Chunk<'_>) {
+        self.rows.advance(row, chunk);
+        if chunk.start.is_multiple_of(PAGE_TOKENS) {
+            // A page more, and the one before it may be another's that is equal.
+            let table = chunk.pages.table();
+            self.table[row * self.table_pages as usize..][..table.len()].copy_from_slice(table);
         }
     }
 
