@@ -25,6 +25,7 @@ mod device;
 mod elem;
 mod error;
 mod fingerprint;
+mod judgement;
 mod ledger;
 mod library;
 pub mod null;

@@ -1,8 +1,8 @@
 //! Kernel tables and the choice among rows: written once, for every backend.
 
+use crate::judgement::{self, Criteria, Placed, Question, Terms, best_set, fallback};
 use crate::{
     Candidate, DeviceInfo, Error, Extents, Needs, Numerics, Op, Operator, Result, Steps, Want,
-    steps_bits,
 };
 use std::ops::RangeInclusive;
 
@@ -118,50 +118,30 @@ pub struct Judge<'a, D: Operator, L: 'static> {
 impl<D: Operator, L> Judge<'_, D, L> {
     /// Every row with its verdict, best first: what the `kernels` table prints.
     pub fn verdicts(&self, rows: &'static [Row<D, L>], d: &D) -> Vec<Verdict<D, L>> {
-        let steps = Steps::of(d).ops();
-        let fallback = (!steps.is_empty()).then(|| {
-            let chosen = |op: &Op| (op.id(), (self.step_bits)(op).unwrap_or(PORTABLE));
-            steps_bits(steps.iter().map(chosen))
-        });
-        let mut list: Vec<_> =
-            rows.iter().map(|r| (r, self.judge(r, d, fallback.as_deref()))).collect();
-        list.sort_by_key(|(r, _)| std::cmp::Reverse(r.rank));
-        list
+        let (_, verdicts) = self.verdicts_on(rows, d);
+        verdicts.into_iter().map(|(at, verdict)| (&rows[at], verdict)).collect()
     }
 
-    /// `fallback`: the bits of the decomposition, of a fused operator.
-    fn judge(
-        &self,
-        row: &Row<D, L>,
-        d: &D,
-        fallback: Option<&str>,
-    ) -> std::result::Result<(), String> {
-        if !row.arch.contains(&self.info.arch.as_str()) {
-            return Err(format!("made for {}", row.arch.join(", ")));
-        }
-        (row.accepts)(d, self.info)?;
-        if let Some(name) = self.forced {
-            let named = row.name == name || row.bits == name;
-            return if named { Ok(()) } else { Err(format!("overridden by {name}")) };
-        }
-        if row.rank == Rank::Tuned {
-            (self.proven)(row)?;
-        }
-        if !(row.suits)(d) {
-            return Err("plain kernels are faster at this size, so it is taken by name only".into());
-        }
-        if row.accumulator != Accumulator::F32 {
-            return Err("adds products in less than f32, so it is taken by name only".into());
-        }
-        if row.numerics < self.want.numerics {
-            return Err(format!("promises {:?} only", row.numerics));
-        }
-        match fallback {
-            Some(bits) if self.want.numerics == Numerics::RowInvariant && row.bits != bits => {
-                Err(format!("its bits are `{}`, those of the decomposition `{bits}`", row.bits))
+    /// What rows say, and by place the verdicts, best first.
+    fn verdicts_on(&self, rows: &'static [Row<D, L>], d: &D) -> (Vec<Terms>, Vec<Placed>) {
+        let fallback = fallback(&Steps::of(d).ops(), self.step_bits);
+        let terms: Vec<_> = rows.iter().map(Terms::of).collect();
+        let ask = |at: usize, question| {
+            let row = &rows[at];
+            match question {
+                Question::Accepts => (row.accepts)(d, self.info).map_err(String::from),
+                Question::Proven => (self.proven)(row),
+                Question::Suits if (row.suits)(d) => Ok(()),
+                Question::Suits => {
+                    let why = "plain kernels are faster at this size, so it is taken by name only";
+                    Err(why.into())
+                }
             }
-            _ => Ok(()),
-        }
+        };
+        let Self { info, want, forced, .. } = *self;
+        let bench = Criteria { arch: &info.arch, want, forced, fallback: fallback.as_deref() };
+        let verdicts = bench.verdicts(&terms, &ask);
+        (terms, verdicts)
     }
 
     /// The ladder for a descriptor: the best set of rows with equal bits that covers every token
@@ -171,52 +151,19 @@ impl<D: Operator, L> Judge<'_, D, L> {
     /// # Errors
     /// [`Error::Unsupported`] with the reason of each row.
     pub fn choose(&self, rows: &'static [Row<D, L>], d: &D) -> Result<Ladder<D, L>> {
-        let list = self.verdicts(rows, d);
-        let fit: Vec<_> = list.iter().filter(|(_, v)| v.is_ok()).map(|(r, _)| *r).collect();
-        for first in &fit {
-            let set: Vec<_> = fit.iter().copied().filter(|r| r.bits == first.bits).collect();
-            if self.forced.is_some() || covers_everything(&set) {
-                let bytes = set.iter().map(|r| (r.needs)(d, &self.want.limits).workspace_bytes);
-                let needs = Needs { workspace_bytes: bytes.max().unwrap_or(0) };
-                return Ok(Ladder { rows: set, needs });
-            }
-        }
-        let mut reasons: Vec<String> = list
-            .iter()
-            .filter_map(|(r, v)| Some(format!("{}: {}", r.name, v.as_ref().err()?)))
-            .collect();
-        if !fit.is_empty() {
-            reasons.push("no set of rows with equal bits covers every token count".into());
-        }
-        if rows.is_empty() {
-            reasons.push("no kernel yet".into());
-        }
-        Err(Error::Unsupported { op: D::ID.into(), reason: reasons.join("; ") })
+        let (terms, verdicts) = self.verdicts_on(rows, d);
+        let set = best_set(&terms, &verdicts, self.forced.is_some())
+            .map_err(|reason| Error::Unsupported { op: D::ID.into(), reason })?;
+        let rows: Vec<_> = set.into_iter().map(|at| &rows[at]).collect();
+        let bytes = rows.iter().map(|r| (r.needs)(d, &self.want.limits).workspace_bytes);
+        let needs = Needs { workspace_bytes: bytes.max().unwrap_or(0) };
+        Ok(Ladder { rows, needs })
     }
 
     /// [`Judge::verdicts`] as the candidates of [`crate::Device::candidates`].
     pub fn candidates(&self, rows: &'static [Row<D, L>], d: &D) -> Vec<Candidate> {
-        let needs = |row: &Row<D, L>| (row.needs)(d, &self.want.limits);
-        let candidate = |(row, verdict): Verdict<D, L>| Candidate {
-            kernel: row.name,
-            rank: row.rank,
-            numerics: row.numerics,
-            bits: row.bits,
-            accumulator: row.accumulator,
-            verdict: verdict.map(|()| needs(row)),
-        };
-        self.verdicts(rows, d).into_iter().map(candidate).collect()
-    }
-}
-
-fn covers_everything<D: Operator, L>(rows: &[&Row<D, L>]) -> bool {
-    let mut next = 0u64;
-    loop {
-        let reach = rows.iter().filter(|r| r.tokens.contains(&next)).map(|r| *r.tokens.end()).max();
-        match reach {
-            None => return false,
-            Some(u64::MAX) => return true,
-            Some(end) => next = end + 1,
-        }
+        let (terms, verdicts) = self.verdicts_on(rows, d);
+        let needs = |at: usize| (rows[at].needs)(d, &self.want.limits);
+        judgement::candidates(&terms, verdicts, &needs)
     }
 }
