@@ -221,7 +221,7 @@ fn skipping_the_upper_half_changes_no_later_logit_and_no_live_byte() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
     #[test]
     fn any_chunks_any_batch_any_drafts_any_threads(
         steps in prop::collection::vec(
