@@ -134,7 +134,10 @@ impl On<'_> {
 mod tests {
     use super::*;
     use crate::model::Model;
-    use tandem_hal::{Down, Experts, Extents, GateUp, Mxfp8Linear, Real, RmsNorm, Sym};
+    use tandem_hal::{
+        Cache, Down, Experts, Extents, Form, GateUp, Mxfp8Linear, Real, Record as Entries, RmsNorm,
+        Scores, Sym,
+    };
 
     const RMS: RmsNorm = RmsNorm { width: 64, eps: Real::new(1e-20) };
 
@@ -198,6 +201,10 @@ mod tests {
         let experts = Experts { total: 384, first: 0, local: 384, top_k: 6, hidden, inter };
         check(&GateUp { experts: experts.clone() }, &["matrix", "bf16"]);
         check(&Down { experts }, &["matrix", "bf16"]);
+        let record = Entries::new(Form::Mxfp4, 128);
+        let keys = Cache { record, page_entries: 32, pages: Sym::Pages };
+        let scores = Scores { heads: 32, head_dim: 128, keys, scale: Real::new(1.0) };
+        check(&scores, &["matrix"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 // register of a result, which lanes tell each other through LDS. There is a second form for gfx942 to compare with, which
 // makes bf16 of both and takes half as fast a product.
 #pragma once
+#include "fp4_codes.h"
 #include "sections.h"
 
 // Powers of two that lanes tell each other: for the blocks of a stage and each row.
@@ -27,27 +28,6 @@ struct MixedRows {
     // Of the row the two blocks that are this half's to tell.
     u32 a_scales[STAGE_BLOCKS / 2], b_scales[STAGE_BLOCKS];
 };
-
-DEVICE u32 permuted(u32 high, u32 low, u32 bytes) { return __builtin_amdgcn_perm(high, low, bytes); }
-
-// FP8 codes of four magnitudes in bytes, with the signs that stand in the upper bits of `signs`. Zero has none, as that code
-// is NaN.
-DEVICE u32 fnuz_of_magnitudes(u32 magnitudes, u32 signs) {
-    return permuted(0xD4D0CCC8u, 0xC4C0B800u, magnitudes) & (signs | MAGNITUDES);
-}
-
-// 16 codes in their order.
-DEVICE Words<4> fnuz_of_e2m1(const Words<2> &codes) {
-    Words<4> made;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        u32 word = codes.of[i];
-        u32 even = fnuz_of_magnitudes(word & 0x07070707u, word << 4);
-        u32 odd = fnuz_of_magnitudes(word >> 4 & 0x07070707u, word);
-        made.of[2 * i] = permuted(odd, even, 0x05010400u), made.of[2 * i + 1] = permuted(odd, even, 0x07030602u);
-    }
-    return made;
-}
 
 typedef short I16x4 __attribute__((ext_vector_type(4)));
 

@@ -2,6 +2,7 @@
 //! others.
 
 mod gemm;
+mod index;
 mod moe;
 mod prelude;
 
@@ -13,6 +14,7 @@ macro_rules! rows {
     (Mxfp8Linear) => {};
     (GateUp) => {};
     (Down) => {};
+    (Scores) => {};
     ($plain:ident) => {
         impl Rows for tandem_hal::$plain {
             fn rows() -> &'static [Row<Self, Launch<Self>>] {

@@ -138,3 +138,60 @@ fn experts_by_a_table_take_fewer_clocks_than_by_bf16() {
     assert!(table[0] < bf16[0] && table[1] < bf16[1]);
     assert_eq!((table, bf16, mixed), ([382, 64], [510, 128], [47, 32]));
 }
+
+/// What a wave does for a tile of 32 keys and each of so many rows of data: its vector instructions at four clocks, and the
+/// clocks of its matrix unit.
+fn score_clocks(kernel: &Kernel, rows: u64) -> [u64; 2] {
+    let (heads, dim, page) = (32u64, 128u64, 32u64);
+    let run = |entries: u64| {
+        let (columns, pages) = (heads * dim, entries / page);
+        let ones = vec![0x22; (rows * columns / 2) as usize];
+        let scales = vec![127; (rows * columns / 32) as usize];
+        let weights = 0x3F80u16.to_le_bytes().repeat((rows * heads) as usize);
+        let key = [[0x22; 64].as_slice(), &[127; 4]].concat();
+        let keys = key.repeat(entries as usize);
+        let numbers = |x: u64| (x as i32).to_le_bytes();
+        let table: Vec<u8> = (0..pages).flat_map(numbers).collect();
+        let (sequence, visible) =
+            (numbers(0).repeat(rows as usize), numbers(entries).repeat(rows as usize));
+        let views = [
+            Argument::View(&ones, &scales, columns),
+            Argument::View(&weights, &[], heads),
+            Argument::View(&keys, &[], page),
+            Argument::View(&sequence, &[], 1),
+            Argument::View(&table, &[], pages),
+            Argument::View(&visible, &[], 1),
+            Argument::OutView((4 * rows * entries) as usize, entries),
+        ];
+        // Scaled records of MXFP4, in blocks of 32.
+        let form = [0, 1, 32, dim as u32, page as u32].map(Argument::U32);
+        let sizes = [key.len() as u64, entries, 1, pages, heads, dim].map(Argument::U64);
+        let rest = [entries, rows, 1].map(Argument::U64);
+        let arguments = [&views[..], &form, &sizes, &[Argument::F32(1.0)], &rest].concat();
+        let found = kernel.same_under_all([1, 1], &arguments);
+        let expected = ((heads * dim) as f32).to_le_bytes().repeat((rows * entries) as usize);
+        assert!(found == expected, "{}: other scores", kernel.name);
+        kernel.run([1, 1], &arguments, &Schedule::eager()).1
+    };
+    let [few, many] = [1024, 2048].map(run);
+    assert_eq!(many.lds_passes, many.lds_ideal_passes, "{}: bank conflicts", kernel.name);
+    let vector = |c: &Counters| c.count("v_") - c.count("v_mfma");
+    [4 * (vector(&many) - vector(&few)), many.matrix_cycles - few.matrix_cycles]
+        .map(|x| x / (32 * rows))
+}
+
+/// The figures of `kernels-rocm/TUNED.md`.
+#[test]
+fn scores_take_the_clocks_on_record() {
+    for (target, figures) in
+        [("gfx942", [[780, 256], [309, 256]]), ("gfx950", [[368, 64], [203, 64]])]
+    {
+        let clocks = |name, rows| {
+            let kernel = ours("index.score_tiles", name, target, 256)?;
+            Some(score_clocks(&kernel, rows))
+        };
+        let Some(one) = clocks("index_scores__matrix_1", 1) else { return };
+        let four = clocks("index_scores__matrix_4", 4).expect("a kernel");
+        assert_eq!([one, four], figures, "{target}");
+    }
+}

@@ -1,0 +1,3 @@
+//! Tuned rows of the `index` operators.
+
+mod scores;
