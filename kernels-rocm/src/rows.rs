@@ -136,7 +136,7 @@ mod tests {
     use crate::model::Model;
     use tandem_hal::{
         Cache, Down, Experts, Extents, Form, GateUp, Mxfp8Linear, Real, Record as Entries, RmsNorm,
-        Scores, Sym,
+        Scores, SparseAttention, Sym,
     };
 
     const RMS: RmsNorm = RmsNorm { width: 64, eps: Real::new(1e-20) };
@@ -205,6 +205,20 @@ mod tests {
         let keys = Cache { record, page_entries: 32, pages: Sym::Pages };
         let scores = Scores { heads: 32, head_dim: 128, keys, scale: Real::new(1.0) };
         check(&scores, &["matrix"]);
+        let cache =
+            |form, pages| Cache { record: Entries::new(form, 512), page_entries: 32, pages };
+        let sparse = SparseAttention {
+            heads: 64,
+            head_dim: 512,
+            window: cache(Form::Mxfp8, Sym::WindowPages),
+            window_count: 128,
+            selected: Some(cache(Form::Nvfp4, Sym::Pages)),
+            selected_count: 512,
+            scale: Real::new(1.0),
+            sink: true,
+            lse: false,
+        };
+        check(&sparse, &["matrix"]);
     }
 
     #[test]

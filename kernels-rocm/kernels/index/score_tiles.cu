@@ -11,6 +11,7 @@
 // loop gfx942: v_mfma_f32_32x32x16_fp8_fp8
 // loop gfx950: v_mfma_scale_f32_32x32x64_f8f6f4
 // never gfx950: v_cvt_
+#include "arguments.h"
 #include "dot.cuh"
 #include "entry.cuh"
 #include "fp4_codes.h"
@@ -33,16 +34,6 @@ struct Scored {
 
     DEVICE u32 blocks() const { return (u32)head_dim / (u32)SCALED_COLUMNS; }
 };
-
-// Read where the runtime put them, anew wherever this stands: kept from the beginning of a kernel to its end they would
-// take more scalar registers than there are.
-DEVICE Scored arguments() {
-    auto at = (const __attribute__((address_space(4))) Scored *)__builtin_amdgcn_kernarg_segment_ptr();
-    asm volatile("" : "+s"(at));
-    Scored d;
-    __builtin_memcpy(&d, (const void *)at, sizeof d);
-    return d;
-}
 
 DEVICE Words<4> load_16(const u8 *from) {
     Words<4> words;
@@ -320,7 +311,7 @@ template <u32 ROWS> DEVICE void score_far(const Scored &d, const Share &own, con
 
 // A part of the scores of some rows of data, all of a sequence.
 template <u32 ROWS> DEVICE void score_rows(u64 token, u32 count, u32 part, u32 parts) {
-    Scored d = arguments();
+    Scored d = arguments<Scored>();
     Query rows[ROWS];
     u32 longest = 0;
 #pragma unroll
@@ -341,7 +332,7 @@ template <u32 ROWS> DEVICE void score_rows(u64 token, u32 count, u32 part, u32 p
     const i32 *pages = is_known ? row_of<const i32>(d.pages, (u64)sequence) : nullptr;
     u32 wave = (u32)__builtin_amdgcn_readfirstlane((int)(threadIdx.x / 64));
     Share own = {token, count, begin + wave, end, longest, pages};
-    if (score_near(arguments(), own, rows)) score_far(arguments(), own, rows);
+    if (score_near(arguments<Scored>(), own, rows)) score_far(arguments<Scored>(), own, rows);
 }
 
 // Rows of data by ROWS, in parts; those of a sequence together.
@@ -361,5 +352,5 @@ template <u32 ROWS> DEVICE void score(const Scored &d) {
 
 #define SCORES                                                                                                        \
     (View, View, View, View, View, View, View, const __grid_constant__ Entry, u64, u64, u64, u64, float, u64, u64, u64)
-KERNEL(index_scores__matrix_1, THREADS) SCORES { score<1>(arguments()); }
-KERNEL(index_scores__matrix_4, THREADS) SCORES { score<4>(arguments()); }
+KERNEL(index_scores__matrix_1, THREADS) SCORES { score<1>(arguments<Scored>()); }
+KERNEL(index_scores__matrix_4, THREADS) SCORES { score<4>(arguments<Scored>()); }

@@ -1,6 +1,7 @@
 //! Kernel rows of every operator: in the folders of their pages those that have tuned ones, the plain row alone of all
 //! others.
 
+mod attn;
 mod gemm;
 mod index;
 mod moe;
@@ -15,6 +16,7 @@ macro_rules! rows {
     (GateUp) => {};
     (Down) => {};
     (Scores) => {};
+    (SparseAttention) => {};
     ($plain:ident) => {
         impl Rows for tandem_hal::$plain {
             fn rows() -> &'static [Row<Self, Launch<Self>>] {

@@ -195,3 +195,59 @@ fn scores_take_the_clocks_on_record() {
         assert_eq!([one, four], figures, "{target}");
     }
 }
+
+/// What a wave does for 32 heads of a row that lists so many entries of either cache: its vector instructions at four
+/// clocks, and the clocks of its matrix unit.
+fn sparse_clocks(kernel: &Kernel, counts: [u64; 2]) -> [u64; 2] {
+    let (heads, dim, page) = (32u64, 512u64, 32u64);
+    let numbers = |count: u64| (0..count as i32).flat_map(i32::to_le_bytes).collect::<Vec<u8>>();
+    let ones = |count: u64| 0x3F80u16.to_le_bytes().repeat(count as usize);
+    let [window_at, selected_at] = counts.map(numbers);
+    // Every dim is 2: as a code of FP8, and as one of FP4, whose scale is a code of 1.
+    let (q, sink) = (ones(heads * dim), f32::NEG_INFINITY.to_le_bytes().repeat(heads as usize));
+    let records = [
+        [[0x40; 512].as_slice(), &[127; 16]].concat(),
+        [[0x44; 256].as_slice(), &[0x38; 32]].concat(),
+    ];
+    let caches = [0, 1].map(|i| records[i].repeat(counts[i] as usize));
+    let views = [
+        Argument::View(&q, &[], dim),
+        Argument::View(&caches[0], &[], page),
+        Argument::View(&window_at, &[], counts[0]),
+        Argument::View(&caches[1], &[], page),
+        Argument::View(&selected_at, &[], counts[1]),
+        Argument::View(&sink, &[], heads),
+        Argument::OutView((2 * heads * dim) as usize, dim),
+        Argument::U64(0),
+        Argument::U64(0),
+        Argument::U64(0),
+    ];
+    let entry = |i: usize, rule: u32, block: u32| {
+        let words = [0, rule, block, dim as u32, page as u32].map(Argument::U32);
+        [&words[..], &[records[i].len() as u64, counts[i]].map(Argument::U64)].concat()
+    };
+    let sizes = [heads, dim, counts[0], counts[1]].map(Argument::U64);
+    let rest = [Argument::F32(0.01), Argument::U64(1)];
+    let arguments = [&views[..], &entry(0, 0, 32), &entry(1, 2, 16), &sizes, &rest].concat();
+    let found = kernel.same_under_all([1, 1], &arguments);
+    assert!(found == 0x4000u16.to_le_bytes().repeat((heads * dim) as usize), "{}", kernel.name);
+    let done = kernel.run([1, 1], &arguments, &Schedule::eager()).1;
+    assert_eq!(done.lds_passes, done.lds_ideal_passes, "{}: bank conflicts", kernel.name);
+    [4 * (done.count("v_") - done.count("v_mfma")), done.matrix_cycles].map(|x| x / 4)
+}
+
+/// The figures of `kernels-rocm/TUNED.md`.
+#[test]
+fn sparse_attention_takes_the_clocks_on_record() {
+    for (target, figures) in
+        [("gfx942", [[19127, 4096], [78031, 20480]]), ("gfx950", [[14355, 2048], [62187, 10240]])]
+    {
+        let clocks = |name, counts| {
+            let kernel = ours("attn.sparse_tiles", name, target, 256)?;
+            Some(sparse_clocks(&kernel, counts))
+        };
+        let Some(few) = clocks("attn_sparse__matrix_128", [128, 0]) else { return };
+        let many = clocks("attn_sparse__matrix_640", [128, 512]).expect("a kernel");
+        assert_eq!([few, many], figures, "{target}");
+    }
+}

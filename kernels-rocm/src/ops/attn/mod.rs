@@ -1,0 +1,3 @@
+//! Tuned rows of the `attn` operators.
+
+mod sparse;
