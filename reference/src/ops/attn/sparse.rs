@@ -323,6 +323,8 @@ impl Card for SparseAttention {
             case((2, 512), [Form::Fp8Rope; 2], [33, 31], true, 3),
             case((2, 128), [Form::Mxfp8Fnuz, Form::Mxfp8], [8, 8], false, 2),
         ];
+        // More heads than any tile of them, and lists of which neither fills one.
+        cases.push(case((72, 64), v41, [20, 40], true, 1));
         // Lists that end just before, at and after a block of sixteen or sixty-four (case C030).
         cases.extend([17, 64, 65].map(|n| case((1, 64), v41, [n, 0], true, 1)));
         cases
