@@ -48,6 +48,8 @@ impl Card for F32Linear {
             .iter()
             .flat_map(|n| [1, 7, 65].map(|tokens| case(*n, 64, stored, tokens)))
             .collect();
+        // So many columns that tuned rows share a sum out, with a ragged end; and more tokens than a tile of theirs.
+        cases.extend([case(70, 1096, stored, 9), case(65, 520, stored, 34)]);
         let f32s = (Elem::F32, Elem::F32);
         cases.extend([case(1, 1, f32s, 1), case(33, 32, f32s, 0), case(40, 588, f32s, 3)]);
         cases
