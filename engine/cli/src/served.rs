@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tandem_engine::Result;
+use tandem_engine::exec::Replay;
 use tandem_engine::model::v41::vision_tower::picture_limits;
 use tandem_engine::serve::{
     EngineHandle, Local, Sequences, ServedModel, ServedPictures, ServerOptions,
@@ -47,7 +48,10 @@ impl Served {
         let work = Work { sequences, pictures, alike: true, ..Work::ALONE };
         let Ready { source, tokenizer, engine } = Ready::load(common, limits, work)?;
         let config = source.config;
-        let numerics = engine.model().first().network().model().fingerprint().to_string();
+        let mut numerics = engine.model().first().network().model().fingerprint().to_string();
+        if engine.options().replay == Replay::Bounded {
+            numerics.push_str("+bounded");
+        }
         let stop_ids = vec![config.eos_token_id];
         let sequences = Sequences::new(engine, stop_ids.clone());
         let engine = if reopens {

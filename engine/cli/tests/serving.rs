@@ -108,8 +108,36 @@ fn begin(address: &str, streams: usize, tokens: u64) -> Vec<BufReader<TcpStream>
 }
 
 fn terminate(server: &Child) {
-    let kill = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
+    signal(server, "-TERM");
+}
+
+fn signal(server: &Child, which: &str) {
+    let kill = Command::new("kill").args([which, &server.id().to_string()]).status().unwrap();
     assert!(kill.success());
+}
+
+/// The server's name of the bits that it answers with.
+fn numerics(address: &str) -> String {
+    let (status, metrics) = ask_with("", address, "GET /metrics", "");
+    assert_eq!(status, 200, "{metrics}");
+    let build = metrics.lines().find(|line| line.starts_with("v41_build_info{")).unwrap();
+    let (_, after) = build.split_once("numerics=\"").unwrap();
+    after.split_once('"').unwrap().0.to_owned()
+}
+
+#[test]
+fn a_hangup_without_tls_is_nothing_and_a_bounded_cache_has_numerics_of_its_own() {
+    let (mut exact, exact_address) = start(&[], &[]);
+    let (mut bounded, bounded_address) = start(&["--prefix-cache", "bounded"], &[]);
+    let name = numerics(&exact_address);
+    signal(&exact, "-HUP");
+    assert!(!name.is_empty() && !name.contains('+'), "{name}");
+    assert_eq!(numerics(&bounded_address), format!("{name}+bounded"));
+    assert!(takes_work(&exact_address));
+    for server in [&mut exact, &mut bounded] {
+        terminate(server);
+        assert_eq!(server.wait().unwrap().code(), Some(0));
+    }
 }
 
 /// Whether a server answers a request with anything but a 503.

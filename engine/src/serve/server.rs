@@ -56,9 +56,7 @@ impl Server {
         let served = runtime.block_on(async {
             listener.set_nonblocking(true).map_err(|source| io("start", source))?;
             let listener = TcpListener::from_std(listener).map_err(|source| io("start", source))?;
-            if let Some(tls) = &self.app.options.tls {
-                reload_at_hangup(Arc::clone(tls))?;
-            }
+            reload_at_hangup(self.app.options.tls.clone())?;
             self.run(listener, stop_signal()?).await
         });
         // Tokenising a prompt that nobody waits for any longer holds nothing up.

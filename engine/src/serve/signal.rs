@@ -23,25 +23,33 @@ pub(super) fn stop_signal() -> Result<impl std::future::Future<Output = ()> + Se
     })
 }
 
-/// Reads the certificate and its key again at every SIGHUP. Needs a runtime.
+/// Reads the certificate and its key again at every SIGHUP, if there is TLS; a server without goes on. Needs a
+/// runtime.
 ///
 /// # Errors
 /// As [`stop_signal`].
 #[cfg(unix)]
-pub(super) fn reload_at_hangup(tls: Arc<Tls>) -> Result<()> {
+pub(super) fn reload_at_hangup(tls: Option<Arc<Tls>>) -> Result<()> {
     let mut hangup = listen(tokio::signal::unix::SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            match tls.reload() {
-                Ok(()) => tracing::info!("certificate and key were read again"),
-                Err(error) => tracing::error!(%error, "the certificate from before stays"),
-            }
-            if let Some(problem) = tls.out_of_date() {
-                tracing::warn!("{problem}");
+            match &tls {
+                Some(tls) => reload(tls),
+                None => tracing::info!("SIGHUP: without TLS there is nothing to read again"),
             }
         }
     });
     Ok(())
+}
+
+fn reload(tls: &Tls) {
+    match tls.reload() {
+        Ok(()) => tracing::info!("certificate and key were read again"),
+        Err(error) => tracing::error!(%error, "the certificate from before stays"),
+    }
+    if let Some(problem) = tls.out_of_date() {
+        tracing::warn!("{problem}");
+    }
 }
 
 #[cfg(unix)]
