@@ -53,7 +53,9 @@ impl Compiler {
         let path = env::var_os("PATH").unwrap_or_default();
         let bins = homes
             .map(|home| PathBuf::from(home).join("bin"))
-            .chain([toolkit.join("nvidia/cu13/bin"), "/usr/local/cuda/bin".into()])
+            // Half of a toolkit, which is being installed, is none.
+            .chain(installed.join("wheels.txt").is_file().then(|| toolkit.join("nvidia/cu13/bin")))
+            .chain(["/usr/local/cuda/bin".into()])
             .chain(env::split_paths(&path));
         let found = bins.map(|bin| bin.join("nvcc")).filter(|file| file.is_file());
         let mut reasons = vec![];
