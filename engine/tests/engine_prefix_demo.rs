@@ -102,3 +102,44 @@ fn a_bounded_replay_is_less_work_and_not_the_same_bits() {
         assert_eq!((answer.cached_tokens, blocks), (0, expected_blocks.clone()));
     }
 }
+
+/// The folder of one engine is the start of the next: what it finds there is a cold run too, drafts
+/// included, and the bounded replay finds its own alone.
+#[test]
+fn a_hit_of_what_an_earlier_engine_kept_is_a_cold_run_to_the_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = prompt(7, 600);
+    let prompts = [
+        prompt(0, 133),
+        [&prompt(0, 131)[..], &prompt(1, 30)].concat(),
+        [&long[..], &prompt(5, 41)].concat(),
+        [&long[..300], &prompt(6, 77)].concat(),
+    ];
+    let mut first = engine(8, Replay::Exact);
+    assert_eq!(first.keep_prefixes(folder.path(), "demo").unwrap(), Default::default());
+    for prompt in [&prompts[0], &long] {
+        ask(&mut first, prompt);
+    }
+    while first.save_prefixes().unwrap() {}
+    drop(first);
+    let (mut cold, mut hot) = (engine(0, Replay::Exact), engine(8, Replay::Exact));
+    let restored = hot.keep_prefixes(folder.path(), "demo").unwrap();
+    // Whole pages of 133 and 600 tokens with eight more each, but for the last, which nobody computes.
+    assert_eq!((restored.tokens, restored.left_out), (128 + 576, 0));
+    let mut cached = Vec::new();
+    for (at, prompt) in prompts.iter().enumerate() {
+        let (expected, expected_blocks) = ask(&mut cold, prompt);
+        let (answer, blocks) = ask(&mut hot, prompt);
+        assert_eq!(answer.tokens, expected.tokens, "prompt {at}");
+        assert_eq!(answer.log_probs, expected.log_probs, "prompt {at}, to the last bit");
+        assert_eq!(blocks, expected_blocks, "prompt {at}, its drafts");
+        cached.push(answer.cached_tokens);
+    }
+    // The last one's fork lies where no window was kept.
+    assert_eq!(cached, [128, 128, 576, 0]);
+    hot.check().unwrap();
+    let refused = cold.keep_prefixes(folder.path(), "demo").unwrap_err().to_string();
+    assert!(refused.contains("there is no prefix cache to keep"), "{refused}");
+    let refused = hot.keep_prefixes(folder.path(), "demo").unwrap_err().to_string();
+    assert!(refused.contains("before the first request"), "{refused}");
+}

@@ -373,3 +373,28 @@ fn c050_rows_far_beyond_32_bits() {
     }
     assert!(table.read_at(98_305_579_008 - 4, &mut [0; 8]).is_err());
 }
+
+#[test]
+fn checkpoints_are_alike_as_long_as_their_tensors_and_texts_are() {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(DEMO).unwrap().map(Result::unwrap) {
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    let likeness = |folder: &str, texts: &[&str]| {
+        let texts: Vec<_> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+        Checkpoint::open(&Files::folder(folder)).unwrap().likeness(&texts).unwrap()
+    };
+    let copy = folder.path().to_str().unwrap();
+    let original = likeness(DEMO, &["a", "b"]);
+    assert_eq!((likeness(copy, &["a", "b"]), original.len()), (original.clone(), 32));
+    assert_ne!(likeness(copy, &["ab", ""]), original);
+    // One byte in the middle of one tensor.
+    let files = Files::folder(copy);
+    let checkpoint = Checkpoint::open(&files).unwrap();
+    let tensor = checkpoint.tensors().last().unwrap();
+    let path = folder.path().join(tensor.file());
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[(tensor.offset() + tensor.length_bytes() / 2) as usize] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_ne!(likeness(copy, &["a", "b"]), original);
+}

@@ -33,7 +33,8 @@ pub(crate) fn run(
         return Ok(());
     }
     let local =
-        Served::load(common, limits, Loading { sequences, reopens: false }, None)?.local()?;
+        Served::load(common, limits, Loading { sequences, reopens: false, prefixes: None }, None)?
+            .local()?;
     let mut progress = Progress::counting("answering requests");
     let mut done = total - left.len() as u64;
     answer_batch(&local, left, |line| {

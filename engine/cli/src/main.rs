@@ -12,6 +12,7 @@ mod doctor;
 mod embed;
 mod generate;
 mod interrupt;
+mod keeping;
 mod kernels;
 mod limits;
 mod load;

@@ -12,6 +12,7 @@ use crate::demo;
 /// The name of the built-in checkpoint.
 const DEMO: &str = "demo";
 const CONFIG: &str = "config.json";
+const TOKENIZER: &str = "tokenizer.json";
 /// The release's file has three kilobytes.
 const CONFIG_LIMIT_BYTES: u64 = 1 << 20;
 /// The release's file has under ten megabytes.
@@ -55,12 +56,21 @@ impl Source {
         matches!(self.files, Files::Embedded(_))
     }
 
+    /// The files besides the tensors that decide what is computed.
+    ///
+    /// # Errors
+    /// A file that is missing or too long.
+    pub(crate) fn texts(&self) -> Result<Vec<Vec<u8>>> {
+        let files = [(CONFIG, CONFIG_LIMIT_BYTES), (TOKENIZER, TOKENIZER_LIMIT_BYTES)];
+        files.into_iter().map(|(name, limit_bytes)| self.files.read(name, limit_bytes)).collect()
+    }
+
     /// The tokenizer, whose ids all have an embedding row.
     ///
     /// # Errors
     /// A file that is missing or no tokenizer, or one of another model.
     pub(crate) fn tokenizer(&self) -> Result<Tokenizer> {
-        let bytes = self.files.read("tokenizer.json", TOKENIZER_LIMIT_BYTES)?;
+        let bytes = self.files.read(TOKENIZER, TOKENIZER_LIMIT_BYTES)?;
         let tokenizer = Tokenizer::from_bytes(&bytes)?;
         tokenizer.check_vocabulary_size(self.config.vocab_size)?;
         Ok(tokenizer)

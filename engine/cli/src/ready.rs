@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tandem_engine::exec::{Engine, EngineOptions, Ranks, Runner};
+use tandem_engine::exec::{Engine, EngineOptions, Ranks, Replay, Runner};
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::vision_tower::TowerWeights;
 use tandem_engine::model::v41::{Config, ModelWeights, Resident, names};
@@ -82,6 +82,8 @@ pub(crate) struct Ready {
     pub(crate) tokenizer: Tokenizer,
     /// The engine.
     pub(crate) engine: ModelEngine,
+    /// How many devices of what architecture it runs on.
+    pub(crate) devices: String,
 }
 
 impl Ready {
@@ -115,7 +117,15 @@ impl Ready {
         };
         let ranks = devices.iter().enumerate().map(load).collect::<Result<_>>()?;
         let engine = Engine::new(Ranks::new(ranks), options)?;
-        Ok(Self { source, tokenizer, engine })
+        let devices = format!("{} x {}", devices.len(), devices[0].info().arch);
+        Ok(Self { source, tokenizer, engine, devices })
+    }
+
+    /// What the bytes of its answers follow from, besides the checkpoint.
+    pub(crate) fn numerics(&self) -> String {
+        let fingerprint = self.engine.model().first().network().model().fingerprint();
+        let bounded = if self.engine.options().replay == Replay::Bounded { "+bounded" } else { "" };
+        format!("{fingerprint}{bounded}")
     }
 
     /// The prompt as ids; one that is surely too long is refused before it is encoded.

@@ -47,7 +47,12 @@ pub(crate) fn run(common: &Common, limits: &Limits) -> Result<ExitCode> {
     let source = Source::named(common.model.as_deref())?;
     let demo = serde_json::from_str(DEMO_ANSWERS).expect("the answers are JSON");
     let demo = source.is_demo().then_some(demo);
-    let served = Served::load(common, limits, Loading { sequences: 4, reopens: false }, None)?;
+    let served = Served::load(
+        common,
+        limits,
+        Loading { sequences: 4, reopens: false, prefixes: None },
+        None,
+    )?;
     let pictures = served.model.pictures.is_some() && served.engine.limits().pictures;
     let check = Check { local: served.local()?, demo, pictures };
     let mut failed = 0;

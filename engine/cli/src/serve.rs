@@ -2,6 +2,7 @@
 
 use std::fs::read_to_string;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
 use crate::console;
+use crate::keeping::Keeping;
 use crate::limits::Limits;
 use crate::logs::LogOptions;
 use crate::served::{Loading, Served};
@@ -64,6 +66,11 @@ pub(crate) struct Options {
     /// "reopen" it and load the model again; requests are answered 503 meanwhile
     #[arg(long, value_name = "WHAT", default_value = "exit", value_parser = ["exit", "reopen"])]
     on_device_lost: String,
+    /// A folder that keeps the prefix cache from one start to the next: written while nothing is to be
+    /// done and at the end, read at the start, of no more bytes than the caches; nothing is kept if left
+    /// out. It holds what prompts and answers say, for its owner alone to read
+    #[arg(long, value_name = "DIR")]
+    prefix_cache_dir: Option<PathBuf>,
     /// Sequences that run at once
     #[arg(long, value_name = "SEQUENCES", default_value_t = 8)]
     max_num_seqs: u64,
@@ -102,14 +109,20 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     options.logs.begin();
     let api_keys = api_keys(options)?;
     let tls = tls(options)?;
+    if let Some(folder) = &options.prefix_cache_dir {
+        Keeping::check(folder, &options.limits.prefix_cache)?;
+    }
     let listener = TcpListener::bind((host, port)).map_err(refuse)?;
     let address = listener.local_addr().map_err(refuse)?;
     warn_of(address, options, tls.as_deref());
     let model = options.checkpoint.clone().or_else(|| common.model.clone());
     let common = Common { model, ..common.clone() };
     let name = options.served_model_name.as_deref();
-    let how =
-        Loading { sequences: options.max_num_seqs, reopens: options.on_device_lost == "reopen" };
+    let how = Loading {
+        sequences: options.max_num_seqs,
+        reopens: options.on_device_lost == "reopen",
+        prefixes: options.prefix_cache_dir.clone(),
+    };
     let served = Served::load(&common, &options.limits, how, name)?;
     let Served { engine, model, options: mut server } = served;
     let name = &server.served_model_name;

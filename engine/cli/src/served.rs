@@ -1,9 +1,9 @@
 //! A model behind the server's protocols.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tandem_engine::Result;
-use tandem_engine::exec::Replay;
 use tandem_engine::model::v41::vision_tower::picture_limits;
 use tandem_engine::serve::{
     EngineHandle, Local, Sequences, ServedModel, ServedPictures, ServerOptions,
@@ -11,6 +11,7 @@ use tandem_engine::serve::{
 
 use crate::arguments::Common;
 use crate::console;
+use crate::keeping::Keeping;
 use crate::limits::Limits;
 use crate::ready::{Pictures, Ready, Work};
 
@@ -25,12 +26,14 @@ pub(crate) struct Served {
 }
 
 /// How to load it.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Loading {
     /// Sequences that run at once.
     pub(crate) sequences: u64,
     /// Whether a lost device is opened again.
     pub(crate) reopens: bool,
+    /// The folder that keeps the prefix cache from one process to the next.
+    pub(crate) prefixes: Option<PathBuf>,
 }
 
 impl Served {
@@ -41,25 +44,29 @@ impl Served {
     pub(crate) fn load(
         common: &Common,
         limits: &Limits,
-        Loading { sequences, reopens }: Loading,
+        Loading { sequences, reopens, prefixes }: Loading,
         name: Option<&str>,
     ) -> Result<Self> {
         let pictures = Pictures::WherePossible;
         let work = Work { sequences, pictures, alike: true, ..Work::ALONE };
-        let Ready { source, tokenizer, engine } = Ready::load(common, limits, work)?;
+        let ready = Ready::load(common, limits, work)?;
+        let (numerics, stop_ids) = (ready.numerics(), vec![ready.source.config.eos_token_id]);
+        let keep = prefixes.map(|folder| Keeping::new(folder, &ready)).transpose()?;
+        let Ready { source, tokenizer, mut engine, .. } = ready;
         let config = source.config;
-        let mut numerics = engine.model().first().network().model().fingerprint().to_string();
-        if engine.options().replay == Replay::Bounded {
-            numerics.push_str("+bounded");
+        if let Some(keep) = &keep {
+            keep.begin(&mut engine)?;
         }
-        let stop_ids = vec![config.eos_token_id];
         let sequences = Sequences::new(engine, stop_ids.clone());
         let engine = if reopens {
             let (common, limits) = (common.clone(), limits.clone());
             EngineHandle::spawn_reopening(sequences, move |lost| {
                 console::note(&format!("{lost}; loading the model again"));
-                let ready = Ready::load(&common, &limits, work)?;
-                Ok(Sequences::new(ready.engine, stop_ids.clone()))
+                let mut engine = Ready::load(&common, &limits, work)?.engine;
+                if let Some(keep) = &keep {
+                    keep.begin(&mut engine)?;
+                }
+                Ok(Sequences::new(engine, stop_ids.clone()))
             })?
         } else {
             EngineHandle::spawn(sequences)?

@@ -140,6 +140,59 @@ fn a_hangup_without_tls_is_nothing_and_a_bounded_cache_has_numerics_of_its_own()
     }
 }
 
+/// A long prompt's answer, and how many of its tokens came from the cache.
+fn continued(address: &str) -> (String, u64) {
+    let prompt = "Call me whatever you like. ".repeat(40);
+    let body = json!({ "prompt": prompt, "max_tokens": 6, "temperature": 0 }).to_string();
+    let (status, body) = ask(address, "POST /v1/completions", &body);
+    assert_eq!(status, 200, "{body}");
+    let reply: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let cached = &reply["usage"]["prompt_tokens_details"]["cached_tokens"];
+    (reply["choices"][0]["text"].as_str().unwrap().to_owned(), cached.as_u64().unwrap())
+}
+
+/// One server leaves its prefix cache to the next, when it is asked to stop and, what it saved while
+/// idle, when it is killed; another of other numerics does not take it.
+#[test]
+fn a_folder_keeps_prefixes_from_one_server_to_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prefixes");
+    let path = path.to_str().unwrap();
+    let kept = ["--prefix-cache-dir", path];
+    let (mut first, address) = start(&kept, &[]);
+    let (text, cached) = continued(&address);
+    assert_eq!(cached, 0);
+    let args = ["serve", "--port", "0", "--prefix-cache-dir", path];
+    tandem(&args).refused(2, &["in use by another process", path]);
+    terminate(&first);
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+
+    let (mut second, address) = start(&kept, &[]);
+    let (again, cached) = continued(&address);
+    assert_eq!(again, text);
+    assert!(cached >= 64, "{cached} tokens");
+    second.kill().unwrap();
+    second.wait().unwrap();
+
+    let bounded = [&kept[..], &["--prefix-cache", "bounded"]].concat();
+    let (mut third, address) = start(&bounded, &[]);
+    assert_eq!(continued(&address).1, 0, "the numerics are others");
+    let lines = || fs::read_to_string(folder.path().join("prefixes/prefixes.jsonl")).unwrap();
+    let since = std::time::Instant::now();
+    while lines().lines().count() < 2 {
+        assert!(since.elapsed().as_secs() < 60, "nothing is saved while idle");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    third.kill().unwrap();
+    third.wait().unwrap();
+    let (mut fourth, address) = start(&bounded, &[]);
+    assert!(continued(&address).1 > 0, "a killed server's");
+    terminate(&fourth);
+    assert_eq!(fourth.wait().unwrap().code(), Some(0));
+    let off = ["serve", "--prefix-cache", "off", "--prefix-cache-dir", path];
+    tandem(&off).refused(2, &["there is no prefix cache to keep"]);
+}
+
 /// Whether a server answers a request with anything but a 503.
 fn takes_work(address: &str) -> bool {
     let Ok(mut connection) = TcpStream::connect(address) else { return false };

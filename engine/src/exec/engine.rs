@@ -1,5 +1,6 @@
 //! Requests in, events out.
 
+mod kept_prefixes;
 mod step;
 
 use super::pace::Pace;
@@ -12,7 +13,7 @@ use super::{
     RequestId, StepLists, Work,
 };
 use crate::error::{Error, Result};
-use crate::kv::{PagePools, PoolPages, PrefixCache, PrefixCounts, SequencePages};
+use crate::kv::{PagePools, PoolPages, PrefixCache, PrefixCounts, PrefixStore, SequencePages};
 use crate::sample::Draws;
 use crate::spec::{Dspark, Ngram};
 use crate::text::TokenCount;
@@ -39,6 +40,8 @@ pub struct Engine<F: Forward> {
     proposer: Option<Box<dyn Proposer<F>>>,
     /// Without resume points it stays empty.
     cache: PrefixCache,
+    /// Where the prefix cache is kept for the next process, if anywhere.
+    store: Option<PrefixStore>,
     pictures: PicturePool,
     waiting: Queue,
     /// Oldest first; all younger ones wait.
@@ -88,6 +91,7 @@ impl<F: Forward> Engine<F> {
         Ok(Self {
             proposer,
             cache: PrefixCache::new(options.kept_windows()),
+            store: None,
             pictures: PicturePool::new(&options, &geometry),
             model,
             geometry,

@@ -2,6 +2,7 @@
 
 use super::{DraftLists, Geometry, StepLists};
 use crate::error::{Error, Result};
+use crate::kv::PageMemory;
 use crate::sample::{Draws, SamplingParameters};
 use crate::vision::PictureInput;
 
@@ -30,6 +31,11 @@ pub trait Forward {
     /// Steps and drafts that ran as captured.
     fn replays(&self) -> u64 {
         0
+    }
+
+    /// What its caches hold, where that can be read and replaced.
+    fn page_memory(&mut self) -> Option<&mut dyn PageMemory> {
+        None
     }
 
     /// Computes the rows of a picture's span and keeps them from `first_row` on among the picture

@@ -2,6 +2,7 @@
 
 use super::{Batch, DraftBatch, Geometry};
 use crate::error::{Error, Result};
+use crate::kv::PageKind;
 use crate::vision::PictureInput;
 use tandem_hal::{Enc, Stream, View};
 
@@ -35,6 +36,13 @@ pub trait Network {
     /// The rows of all pictures in flight, `[cells, width]` bf16; absent when it reads none.
     fn picture_rows(&self) -> View {
         View::absent(Enc::BF16)
+    }
+
+    /// Its caches of a kind, `[pages, entries]` each, in an order that stays; none when they may not be
+    /// read.
+    fn caches(&self, kind: PageKind) -> Vec<View> {
+        let _ = kind;
+        Vec::new()
     }
 
     /// Computes the rows of a picture's span and keeps them from `first_row` on.

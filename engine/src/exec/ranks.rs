@@ -2,6 +2,7 @@
 
 use super::{DraftLists, Drafter, Forward, Geometry, Sample, Sampled, StepLists};
 use crate::error::{Error, Result};
+use crate::kv::{PageKind, PageMemory};
 use crate::vision::PictureInput;
 use std::panic::resume_unwind;
 use std::thread;
@@ -52,7 +53,7 @@ impl<F: Forward + Send> Ranks<F> {
         let first = answers.next().expect("a group has at least one rank");
         match answers.all(|answer| answer == first) {
             true => Ok(first),
-            false => Err(Error::Internal { invariant: "all ranks pick the same tokens".into() }),
+            false => Err(Error::Internal { invariant: "all ranks answer alike".into() }),
         }
     }
 }
@@ -75,6 +76,11 @@ impl<F: Forward + Send> Forward for Ranks<F> {
         self.0[0].replays()
     }
 
+    fn page_memory(&mut self) -> Option<&mut dyn PageMemory> {
+        self.0[0].page_memory()?;
+        Some(self)
+    }
+
     /// Every rank has the whole tower: it is small beside the model, and its rows go into every
     /// rank's embeddings.
     fn picture(&mut self, input: &PictureInput, first_row: u64) -> Result<()> {
@@ -83,6 +89,26 @@ impl<F: Forward + Send> Forward for Ranks<F> {
 
     fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
         self.all(|rank| rank.draft(lists, drafters))
+    }
+}
+
+fn memory(rank: &mut impl Forward) -> Result<&mut dyn PageMemory> {
+    let missing = || Error::Internal { invariant: "all ranks have caches to read".into() };
+    rank.page_memory().ok_or_else(missing)
+}
+
+/// Every rank keeps the whole of the caches, with the same bytes.
+impl<F: Forward + Send> PageMemory for Ranks<F> {
+    fn page_bytes(&mut self, kind: PageKind) -> u64 {
+        self.0[0].page_memory().map_or(0, |memory| memory.page_bytes(kind))
+    }
+
+    fn read_page(&mut self, kind: PageKind, page: u32) -> Result<Vec<u8>> {
+        self.all(|rank| memory(rank)?.read_page(kind, page))
+    }
+
+    fn write_page(&mut self, kind: PageKind, page: u32, bytes: &[u8]) -> Result<()> {
+        self.all(|rank| memory(rank)?.write_page(kind, page, bytes))
     }
 }
 
@@ -123,7 +149,7 @@ mod tests {
         assert_eq!(step(&[|| token(1)]).unwrap(), token(1).unwrap());
         assert_eq!(step(&[|| token(1), || token(1)]).unwrap(), token(1).unwrap());
         let error = step(&[|| token(1), || token(2)]).unwrap_err();
-        assert!(error.to_string().contains("all ranks pick the same tokens"));
+        assert!(error.to_string().contains("all ranks answer alike"));
     }
 
     #[test]

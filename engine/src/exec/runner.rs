@@ -6,7 +6,8 @@ use super::{
     DraftBatch, DraftLists, Drafter, EngineOptions, Forward, Geometry, Network, Sample, Sampled,
     StepLists, StepShape,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::kv::{PageKind, PageMemory};
 use crate::sample::{Sampler, read};
 use crate::spec::{DraftSampler, StagedDraft};
 use crate::vision::PictureInput;
@@ -151,6 +152,11 @@ impl<N: Network> Forward for Runner<N> {
         self.replays
     }
 
+    fn page_memory(&mut self) -> Option<&mut dyn PageMemory> {
+        let is_readable = !self.network.caches(PageKind::Compressed).is_empty();
+        is_readable.then_some(self as &mut dyn PageMemory)
+    }
+
     fn picture(&mut self, input: &PictureInput, first_row: u64) -> Result<()> {
         self.network.picture(input, first_row, self.stream.as_ref())
     }
@@ -167,5 +173,34 @@ impl<N: Network> Forward for Runner<N> {
             None => self.launch_draft(&batch, &staged, on)?,
         }
         self.drafts.read(drafters.len(), on)
+    }
+}
+
+impl<N: Network> PageMemory for Runner<N> {
+    fn page_bytes(&mut self, kind: PageKind) -> u64 {
+        let pages_of = |view: &View| view.shape()[0].max(1);
+        self.network.caches(kind).iter().map(|view| view.bytes() / pages_of(view)).sum()
+    }
+
+    fn read_page(&mut self, kind: PageKind, page: u32) -> Result<Vec<u8>> {
+        let page = u64::from(page);
+        let mut bytes = Vec::new();
+        for cache in self.network.caches(kind) {
+            bytes.extend(self.stream.read(&cache.rows(page..page + 1)?)?);
+        }
+        Ok(bytes)
+    }
+
+    fn write_page(&mut self, kind: PageKind, page: u32, bytes: &[u8]) -> Result<()> {
+        let page = u64::from(page);
+        let mut left = bytes;
+        for cache in self.network.caches(kind) {
+            let cache = cache.rows(page..page + 1)?;
+            let short = || Error::Internal { invariant: "a page has all its bytes".into() };
+            let (own, others) = left.split_at_checked(cache.bytes() as usize).ok_or_else(short)?;
+            self.stream.write(&cache, own)?;
+            left = others;
+        }
+        Ok(())
     }
 }

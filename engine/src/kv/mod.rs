@@ -8,18 +8,27 @@
 //! ends, for sequences that begin alike.
 
 mod lease;
+mod page_memory;
 mod pages;
 mod pool;
 mod pools;
 mod prefix;
 mod prefix_cache;
+mod prefix_journal;
+mod prefix_restore;
+mod prefix_store;
+#[cfg(test)]
+mod prefix_store_tests;
 mod rolling;
+mod slot_file;
 mod snapshot;
 
 pub use lease::Lease;
+pub use page_memory::{PageKind, PageMemory};
 pub use pages::{Checkpoint, SequencePages};
 pub use pool::{OutOfPages, Page, PagePool};
 pub use pools::{OPEN_PAGE_TOKENS, PAGE_TOKENS, PagePools, PoolPages, WINDOW_PAGE_TOKENS};
 pub use prefix::{Prefix, PrefixPicture};
 pub use prefix_cache::{BlockId, PrefixCache, PrefixCounts, PrefixHit};
+pub use prefix_store::{PrefixStore, Restored};
 pub use snapshot::Snapshot;

@@ -1,6 +1,7 @@
 //! What a sequence of tokens is to the prefix cache.
 
 use super::PAGE_TOKENS;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A picture in a prefix.
@@ -24,7 +25,7 @@ pub struct Prefix<'a> {
 }
 
 /// One page of a prefix. Two prefixes of equal blocks leave the same bytes in the caches.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct PrefixBlock {
     tokens: Vec<u32>,
     /// Pictures that the page has a part of: where they begin and end, from the page's first
@@ -32,6 +33,13 @@ pub(super) struct PrefixBlock {
     pictures: Vec<(i64, i64, [u8; 32])>,
     /// Of the first page; the others come after it.
     salt: Option<String>,
+}
+
+impl PrefixBlock {
+    /// Whether it is a whole page.
+    pub(super) fn is_whole(&self) -> bool {
+        self.tokens.len() as u64 == PAGE_TOKENS
+    }
 }
 
 impl Prefix<'_> {

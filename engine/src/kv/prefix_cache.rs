@@ -11,6 +11,13 @@ use std::sync::{Arc, Weak};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(u64);
 
+impl BlockId {
+    /// Its number, greater than those of all blocks before it.
+    pub(super) fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// Keeps whole pages of compressed entries, and the windows at some of their ends, for sequences
 /// that begin alike.
 ///
@@ -47,6 +54,15 @@ struct Block {
     used: u64,
     windows: Vec<Arc<Page>>,
     resumed: u64,
+}
+
+/// What the cache has under a [`BlockId`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeptBlock<'a> {
+    pub(super) before: Option<BlockId>,
+    pub(super) content: &'a PrefixBlock,
+    pub(super) page: &'a Page,
+    pub(super) windows: &'a [Arc<Page>],
 }
 
 /// What a prefix finds. The pages stay in the cache as long as this, or whoever takes them over,
@@ -167,12 +183,23 @@ impl PrefixCache {
         at: usize,
         page: Arc<Page>,
     ) -> (BlockId, Arc<Lease>) {
-        let content = prefix.block(at);
+        let id = self.add(before, prefix.block(at), page);
+        (id, self.lease(id))
+    }
+
+    /// Adds a block after the block `before`, which is there. When there is an equal one already,
+    /// that is it and `page` is given back.
+    pub(super) fn add(
+        &mut self,
+        before: Option<BlockId>,
+        content: PrefixBlock,
+        page: Arc<Page>,
+    ) -> BlockId {
         let hash = before.map_or(0, |before| self.blocks[&before].hash);
         let hash = self.hasher.hash_one((hash, &content));
         if let Some(id) = self.equal(hash, before, &content) {
             self.touch(id);
-            return (id, self.lease(id));
+            return id;
         }
         self.uses += 1;
         let (id, used) = (BlockId(self.uses), self.uses);
@@ -197,7 +224,21 @@ impl PrefixCache {
         self.blocks.insert(id, block);
         self.by_hash.entry(hash).or_default().push(id);
         self.leaves.insert((used, id));
-        (id, self.lease(id))
+        id
+    }
+
+    /// A block: the one before it, what it is, and its pages: of compressed entries, and of the
+    /// window before its end where that is a resume point.
+    pub(super) fn block(&self, id: BlockId) -> Option<KeptBlock<'_>> {
+        let Block { before, content, page, windows, .. } = self.blocks.get(&id)?;
+        Some(KeptBlock { before: *before, content, page, windows })
+    }
+
+    /// All blocks, each behind the one before it.
+    pub(super) fn in_order(&self) -> Vec<BlockId> {
+        let mut ids: Vec<_> = self.blocks.keys().copied().collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Makes the end of a block a resume point: keeps the window pages before it.
@@ -239,6 +280,16 @@ impl PrefixCache {
     /// Pages that nobody reads: as good as free.
     pub fn idle_pages(&self) -> u64 {
         self.idle.count()
+    }
+
+    /// Changes whenever something is found or added.
+    pub(super) fn uses(&self) -> u64 {
+        self.uses
+    }
+
+    /// Resume points at most.
+    pub(super) fn most_resume_points(&self) -> usize {
+        self.resume_points
     }
 
     /// Blocks.

@@ -128,12 +128,12 @@ impl<G: Generator> Desk<G> {
         loop {
             if self.generator.is_idle() {
                 match self.rest(commands)? {
-                    Some(command) => self.obey(command),
+                    Some(command) => self.obey(command)?,
                     None => return Ok(()),
                 }
             }
             while let Some(command) = commands.take() {
-                self.obey(command);
+                self.obey(command)?;
             }
             let (start, before) = (Instant::now(), self.counts);
             if !self.generator.is_idle() {
@@ -151,18 +151,23 @@ impl<G: Generator> Desk<G> {
         }
     }
 
-    /// Waits for something to do, and looks once whether everything is in its place; `None` when
-    /// nothing will come.
-    fn rest(&self, commands: &impl Inbox) -> crate::Result<Option<Command>> {
+    /// Waits for something to do; after a while looks once whether everything is in its place, and
+    /// saves what is to outlive the process. `None` when nothing will come.
+    fn rest(&mut self, commands: &impl Inbox) -> crate::Result<Option<Command>> {
         match commands.next(Some(REST)) {
             Ok(command) => return Ok(Some(command)),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => self.generator.check()?,
         }
+        while self.generator.save()? {
+            if let Some(command) = commands.take() {
+                return Ok(Some(command));
+            }
+        }
         Ok(commands.next(None).ok())
     }
 
-    fn obey(&mut self, command: Command) {
+    fn obey(&mut self, command: Command) -> crate::Result<()> {
         match command {
             Command::Submit(id, job, admitted, updates) => {
                 let now = Instant::now();
@@ -186,8 +191,14 @@ impl<G: Generator> Desk<G> {
                 }
                 self.fail_all(&Failure::ShutDown);
             }
+            Command::Save(saved) => {
+                while self.generator.save()? {}
+                // Whoever asked may have stopped waiting.
+                let _ = saved.send(());
+            }
         }
         self.publish();
+        Ok(())
     }
 
     /// A job whose listener is gone has sent its cancellation, which is obeyed before the next step.
@@ -230,7 +241,7 @@ fn refuse(commands: &impl Inbox, pause: Duration, failure: &Failure) -> bool {
                 let _ = updates.send(Update::Failed(failure.clone()));
             }
             // There is nothing to end.
-            Ok(Command::Cancel(_) | Command::Abort) => {}
+            Ok(Command::Cancel(_) | Command::Abort | Command::Save(_)) => {}
             Err(RecvTimeoutError::Timeout) => return true,
             Err(RecvTimeoutError::Disconnected) => return false,
         }

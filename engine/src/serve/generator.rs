@@ -104,6 +104,15 @@ pub trait Generator {
         Ok(())
     }
 
+    /// Saves a slice of what should outlive the process; asked again and again while nothing else is to
+    /// be done. Answers whether there is more.
+    ///
+    /// # Errors
+    /// As [`Generator::step`].
+    fn save(&mut self) -> crate::Result<bool> {
+        Ok(false)
+    }
+
     /// True when no job is running or waiting: a step would do nothing.
     fn is_idle(&self) -> bool {
         let load = self.load();

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::admission::Permit;
 use super::desk::{Desk, EngineThread, Shared};
@@ -25,6 +25,8 @@ pub(super) enum Command {
     Cancel(JobId),
     /// Fail every job.
     Abort,
+    /// Save what is to outlive the process, and say so.
+    Save(oneshot::Sender<()>),
 }
 
 /// The way to the engine's thread. The thread ends when the last handle and the last
@@ -162,5 +164,13 @@ impl EngineHandle {
     pub fn abort(&self) {
         // A thread that is gone has no jobs.
         let _ = self.inbox.send(Command::Abort);
+    }
+
+    /// Returns when all that is to outlive the process is saved, or nobody is left to save it.
+    pub async fn save(&self) {
+        let (sender, saved) = oneshot::channel();
+        let _ = self.inbox.send(Command::Save(sender));
+        // An error is the engine's end, which tells of itself.
+        let _ = saved.await;
     }
 }

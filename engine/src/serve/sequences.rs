@@ -116,6 +116,16 @@ impl<F: Forward> Generator for Sequences<F> {
         }
     }
 
+    fn save(&mut self) -> crate::Result<bool> {
+        match self.engine.save_prefixes() {
+            Err(error @ (Error::Io { .. } | Error::File { .. })) => {
+                tracing::warn!("prefixes are kept no longer: {error}");
+                Ok(false)
+            }
+            saved => saved,
+        }
+    }
+
     fn check(&self) -> crate::Result<()> {
         self.engine.check()
     }

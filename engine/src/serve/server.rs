@@ -102,6 +102,9 @@ impl Server {
             () = late => {}
         }
         if self.app.engine.is_alive() {
+            self.app.engine.save().await;
+        }
+        if self.app.engine.is_alive() {
             return Ok(());
         }
         let panicked = "the engine's thread ends after the server".to_owned();

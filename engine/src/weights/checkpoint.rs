@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 use super::header::{self, Dtype, UniqueStrings};
 use super::source::{Files, ReadAt, is_plain};
@@ -42,6 +43,9 @@ const INDEX: &str = "model.safetensors.index.json";
 const SINGLE: &str = "model.safetensors";
 /// The release's index is under ten megabytes.
 const INDEX_LIMIT_BYTES: u64 = 100_000_000;
+
+/// Bytes of each tensor that [`Checkpoint::likeness`] reads.
+pub const LIKENESS_BYTES: u64 = 64;
 
 #[derive(Deserialize)]
 struct Index {
@@ -166,6 +170,31 @@ impl Checkpoint {
             .collect();
         all.sort_by_key(|tensor| (tensor.place.shard, tensor.place.offset, tensor.name));
         all.into_iter()
+    }
+
+    /// Digits that tell checkpoints apart without reading them: a digest over the name, type, shape and
+    /// place of every tensor, over [`LIKENESS_BYTES`] out of the middle of each, and over `files`, the
+    /// contents of others that decide what is computed. Two checkpoints that differ in other bytes alone
+    /// are alike to it; training changes every tensor nearly everywhere.
+    ///
+    /// # Errors
+    /// A read that the system fails.
+    pub fn likeness(&self, files: &[Vec<u8>]) -> Result<String> {
+        let mut hash = Sha256::new();
+        for tensor in self.tensors() {
+            let (dtype, shape) = (tensor.dtype(), tensor.shape());
+            let (file, offset) = (tensor.file(), tensor.offset());
+            hash.update(format!("{} {dtype:?} {shape:?} {file} {offset}\n", tensor.name()));
+            let length = tensor.length_bytes().min(LIKENESS_BYTES);
+            let mut sample = vec![0; length as usize];
+            tensor.read_at((tensor.length_bytes() - length) / 2, &mut sample)?;
+            hash.update(&sample);
+        }
+        for bytes in files {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        }
+        Ok(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// How many tensors there are.

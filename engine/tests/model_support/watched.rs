@@ -4,6 +4,7 @@ use tandem_engine::Result;
 use tandem_engine::exec::{
     DraftLists, Drafter, Forward, Geometry, Runner, Sample, Sampled, StepLists,
 };
+use tandem_engine::kv::PageMemory;
 use tandem_engine::model::v41::Resident;
 
 /// Keeps the blocks that are drafted.
@@ -24,6 +25,9 @@ impl Forward for Watched {
     }
     fn step(&mut self, lists: &StepLists, samples: &[Sample<'_>]) -> Result<Vec<Sampled>> {
         self.runner.step(lists, samples)
+    }
+    fn page_memory(&mut self) -> Option<&mut dyn PageMemory> {
+        self.runner.page_memory()
     }
     fn draft(&mut self, lists: &DraftLists, drafters: &[Drafter]) -> Result<Vec<Vec<u32>>> {
         let blocks = self.runner.draft(lists, drafters)?;

@@ -4,7 +4,7 @@
 use tandem_hal::{Arena, Cache, Device, Enc, Form, Record, Result, Sym, View};
 
 use super::config::Config;
-use crate::kv::{OPEN_PAGE_TOKENS, PAGE_TOKENS, WINDOW_PAGE_TOKENS};
+use crate::kv::{OPEN_PAGE_TOKENS, PAGE_TOKENS, PageKind, WINDOW_PAGE_TOKENS};
 
 /// Pages of each pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +151,17 @@ impl Caches {
                 })
                 .collect::<Result<_>>()?,
         })
+    }
+
+    /// Those of a kind, in order.
+    pub fn of_kind(&self, kind: PageKind) -> Vec<View> {
+        match kind {
+            PageKind::Window => self.windows.clone(),
+            PageKind::Compressed => {
+                let both = |source: &SourceCaches| [source.latents.clone(), source.keys.clone()];
+                self.sources.iter().flat_map(both).collect()
+            }
+        }
     }
 
     /// The caches of the source that is `layer`.

@@ -11,6 +11,7 @@ use super::vision_tower::{Tower, TowerWeights};
 use super::weights::ModelWeights;
 use crate::error::{Error, Result};
 use crate::exec::{Batch, DraftBatch, EngineOptions, Geometry, Network};
+use crate::kv::PageKind;
 use crate::vision::PictureInput;
 use crate::weights::Room;
 
@@ -139,6 +140,10 @@ impl Network for Resident {
 
     fn picture_rows(&self) -> View {
         self.eye.as_ref().map_or_else(|| View::absent(Enc::BF16), |eye| eye.rows.clone())
+    }
+
+    fn caches(&self, kind: PageKind) -> Vec<View> {
+        self.caches.of_kind(kind)
     }
 
     fn picture(&self, input: &PictureInput, first_row: u64, on: &dyn Stream) -> Result<()> {

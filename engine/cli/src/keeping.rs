@@ -1,0 +1,63 @@
+//! The folder that keeps the prefix cache from one start to the next.
+
+use std::path::{Path, PathBuf};
+
+use tandem_engine::kv::PrefixStore;
+use tandem_engine::weights::Checkpoint;
+use tandem_engine::{Error, Result};
+
+use crate::console;
+use crate::ready::{ModelEngine, Ready};
+
+/// Where prefixes are kept, and what their bytes depend on.
+pub(crate) struct Keeping {
+    folder: PathBuf,
+    salt: String,
+}
+
+impl Keeping {
+    /// Refuses a folder that cannot be used, before weights are read.
+    ///
+    /// # Errors
+    /// What is wrong with it, or that there is no prefix cache.
+    pub(crate) fn check(folder: &Path, prefix_cache: &str) -> Result<()> {
+        if prefix_cache == "off" {
+            return Err(Error::Argument {
+                argument: "--prefix-cache-dir".into(),
+                problem: "there is no prefix cache to keep; leave out --prefix-cache off".into(),
+            });
+        }
+        PrefixStore::check(folder)
+    }
+
+    /// For engines like this one.
+    ///
+    /// # Errors
+    /// A checkpoint that cannot be read.
+    pub(crate) fn new(folder: PathBuf, ready: &Ready) -> Result<Self> {
+        let source = &ready.source;
+        let checkpoint = Checkpoint::open(&source.files)?.likeness(&source.texts()?)?;
+        let (numerics, devices) = (ready.numerics(), &ready.devices);
+        let version = env!("CARGO_PKG_VERSION");
+        let salt = format!("{checkpoint} {numerics} {devices} {version}");
+        Ok(Self { folder, salt })
+    }
+
+    /// Has an engine take over what is kept, and keep its own there.
+    ///
+    /// # Errors
+    /// A folder that cannot be used.
+    pub(crate) fn begin(&self, engine: &mut ModelEngine) -> Result<()> {
+        let restored = engine.keep_prefixes(&self.folder, &self.salt)?;
+        let (tokens, points) = (restored.tokens, restored.resume_points);
+        let left_out = match restored.left_out {
+            0 => String::new(),
+            pages => format!("; {pages} of its pages are spoilt or find no room"),
+        };
+        let folder = self.folder.display();
+        console::note(&format!(
+            "{folder} holds the caches of {tokens} tokens with {points} points to go on from{left_out}"
+        ));
+        Ok(())
+    }
+}
