@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, value_parser};
 use tandem_engine::serve::{ApiKeys, Server, Tls};
 use tandem_engine::{Error, Result};
 
@@ -56,6 +56,10 @@ pub(crate) struct Options {
         default_value_t = 256
     )]
     max_queued_requests: u32,
+    /// Tokens that the prompts of requests may have in all until their prefill begins; more are answered 429. A longer
+    /// prompt waits alone
+    #[arg(long, value_name = "TOKENS", default_value_t = 8 << 20, value_parser = value_parser!(u32).range(1..))]
+    max_queued_tokens: u32,
     /// Longest body of a request in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20)]
     max_body_bytes: u32,
@@ -131,6 +135,7 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     server.tls = tls;
     server.api_keys = api_keys;
     server.max_queued_requests = options.max_queued_requests;
+    server.max_queued_tokens = options.max_queued_tokens;
     server.drain_timeout = Duration::from_secs(options.drain_timeout.into());
     server.body.bytes = options.max_body_bytes as usize;
     Server::new(engine, model, server).run_until_signal(listener)?;

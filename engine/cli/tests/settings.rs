@@ -38,7 +38,7 @@ fn the_command_line_goes_before_the_environment_and_that_before_the_file() {
     let variables = [("TANDEM_PORT", "10"), ("TANDEM_MAX_NUM_SEQS", "20")];
     let held = options(&variables, file, &["--port", "100"]);
     assert_has(&held, &["port = 100", "max-num-seqs = 20", "drain-timeout = 3"]);
-    assert_has(&held, &["# max-queued-requests = 256"]);
+    assert_has(&held, &["# max-queued-requests = 256", "# max-queued-tokens = 8388608"]);
     // A file may be shared with commands that lack some of its options.
     run(&[], file, &["plan", "--print-config"]).ok();
 }

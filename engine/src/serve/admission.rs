@@ -1,10 +1,12 @@
-//! How many replies may be under way, and when a refused one should come back.
+//! How many replies may be under way, how many tokens of prompts may wait, and when a refused request should come back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::places::Places;
 
 /// Longest wait that is ever suggested.
 const MAX_RETRY_AFTER_SECONDS: u64 = 60;
@@ -14,6 +16,8 @@ const MAX_RETRY_AFTER_SECONDS: u64 = 60;
 pub struct Admission {
     places: Arc<Semaphore>,
     total: u32,
+    waiting: Arc<Semaphore>,
+    waiting_tokens: u32,
     /// Running mean of how long a request holds its place, in microseconds; 0 before the first.
     mean_us: Arc<AtomicU64>,
 }
@@ -24,8 +28,25 @@ pub struct Permit {
     admission: Admission,
     since: Instant,
     _places: OwnedSemaphorePermit,
+    waiting: WaitingTokens,
     /// Memory for the request's pictures.
     room: Vec<OwnedSemaphorePermit>,
+}
+
+/// What a request's prompts count among the tokens that wait, given back when dropped.
+#[derive(Debug)]
+pub struct WaitingTokens {
+    places: Places,
+    most: u32,
+}
+
+impl WaitingTokens {
+    /// Counts `tokens`, unless too many wait. Whoever wants more than there may be counts as all of them: it waits
+    /// alone.
+    fn grow_to(&mut self, tokens: u64) -> bool {
+        let tokens = tokens.min(u64::from(self.most));
+        usize::try_from(tokens).is_ok_and(|tokens| self.places.grow_to(tokens))
+    }
 }
 
 impl Permit {
@@ -38,14 +59,34 @@ impl Permit {
     pub(super) fn keep(&mut self, room: Vec<OwnedSemaphorePermit>) {
         self.room.extend(room);
     }
+
+    /// Counts the request's prompts as `tokens` that wait; false when too many do.
+    #[must_use]
+    pub(super) fn wait_with(&mut self, tokens: u64) -> bool {
+        self.waiting.grow_to(tokens)
+    }
+
+    /// What it counts among the tokens that wait, for whoever knows when they no longer do.
+    pub(super) fn take_waiting(&mut self) -> WaitingTokens {
+        std::mem::replace(&mut self.waiting, self.admission.no_tokens())
+    }
 }
 
 impl Admission {
-    /// Places for `total` replies.
-    pub fn new(total: u32) -> Self {
+    /// Places for `total` replies, whose prompts may have `waiting_tokens` while they wait. Of none there would be none
+    /// to take for a prompt that waits alone, so it is at least one.
+    pub fn new(total: u32, waiting_tokens: u32) -> Self {
         // The semaphore counts fewer than a `u32` on 32-bit hosts only.
-        let places = usize::try_from(total).unwrap_or(Semaphore::MAX_PERMITS);
-        Self { places: Arc::new(Semaphore::new(places)), total, mean_us: Arc::default() }
+        let semaphore = |places| {
+            Arc::new(Semaphore::new(usize::try_from(places).unwrap_or(Semaphore::MAX_PERMITS)))
+        };
+        let waiting_tokens = waiting_tokens.max(1);
+        let (places, waiting) = (semaphore(total), semaphore(waiting_tokens));
+        Self { places, total, waiting, waiting_tokens, mean_us: Arc::default() }
+    }
+
+    fn no_tokens(&self) -> WaitingTokens {
+        WaitingTokens { places: Places::none(&self.waiting), most: self.waiting_tokens }
     }
 
     /// Places for `replies` replies, unless too many are taken.
@@ -55,6 +96,7 @@ impl Admission {
             admission: self.clone(),
             since: Instant::now(),
             _places: places,
+            waiting: self.no_tokens(),
             room: Vec::new(),
         })
     }
@@ -76,6 +118,12 @@ impl Admission {
         usize::try_from(self.total)
             .unwrap_or(Semaphore::MAX_PERMITS)
             .saturating_sub(self.places.available_permits())
+    }
+
+    /// Tokens of prompts that wait.
+    pub fn waiting_tokens(&self) -> usize {
+        let most = usize::try_from(self.waiting_tokens).unwrap_or(Semaphore::MAX_PERMITS);
+        most.saturating_sub(self.waiting.available_permits())
     }
 
     /// Returns when no request is under way. Admit none meanwhile.
@@ -104,7 +152,7 @@ mod tests {
 
     #[test]
     fn places_come_back() {
-        let admission = Admission::new(2);
+        let admission = Admission::new(2, 1);
         let first = admission.admit(1).unwrap();
         let _second = admission.admit(1).unwrap();
         assert!(admission.admit(1).is_none());
@@ -115,8 +163,29 @@ mod tests {
     }
 
     #[test]
+    fn tokens_wait_within_their_bound_and_alone_beyond_it() {
+        let admission = Admission::new(9, 100);
+        let admit = || admission.admit(1).unwrap();
+        let (mut first, mut second) = (admit(), admit());
+        assert!(first.wait_with(40) && second.wait_with(50) && second.wait_with(60));
+        assert!(!first.wait_with(41), "it keeps what it has");
+        assert_eq!(admission.waiting_tokens(), 100);
+        let prefilling = second.take_waiting();
+        drop(second);
+        assert!(!admit().wait_with(1), "until its prefill begins");
+        drop(prefilling);
+        assert_eq!(admission.waiting_tokens(), 40);
+        let mut longest = admit();
+        assert!(!longest.wait_with(1 << 40));
+        drop(first);
+        assert!(longest.wait_with(1 << 40) && !admit().wait_with(1));
+        drop(longest);
+        assert_eq!(admission.waiting_tokens(), 0);
+    }
+
+    #[test]
     fn the_suggested_wait_follows_the_rate() {
-        let admission = Admission::new(2);
+        let admission = Admission::new(2, 1);
         assert_eq!(admission.retry_after_seconds(), 1);
         admission.note_held(Duration::from_secs(20));
         assert_eq!(admission.retry_after_seconds(), 10);

@@ -95,7 +95,10 @@ impl Submission {
 impl App {
     pub(super) fn new(engine: EngineHandle, model: ServedModel, options: ServerOptions) -> Self {
         let running = engine.limits().max_sequences;
-        let admission = Admission::new(running.saturating_add(options.max_queued_requests));
+        let admission = Admission::new(
+            running.saturating_add(options.max_queued_requests),
+            options.max_queued_tokens,
+        );
         let created = super::stamp::now_seconds();
         engine.meters().name_build(&options.served_model_name, &options.numerics);
         Self {
@@ -177,7 +180,21 @@ impl App {
 
     /// The error of a request for which there is no room now.
     pub(super) fn overloaded(&self) -> ApiError {
-        ApiError::overloaded(self.admission.retry_after_seconds())
+        let retry_after_seconds = self.admission.retry_after_seconds();
+        ApiError::overloaded("too many requests are under way", retry_after_seconds)
+    }
+
+    /// Counts the prompts of a request among the tokens that wait: before they are tokenised by what their length alone
+    /// tells, and then by what they are.
+    ///
+    /// # Errors
+    /// 429 when too many wait.
+    pub(super) fn wait_with(&self, permit: &mut Permit, tokens: u64) -> Result<(), ApiError> {
+        if permit.wait_with(tokens) {
+            return Ok(());
+        }
+        let retry_after_seconds = self.admission.retry_after_seconds();
+        Err(ApiError::overloaded("too many tokens of prompts wait", retry_after_seconds))
     }
 
     /// Tokens that the context has left behind a prompt, at least 1.
@@ -237,8 +254,9 @@ impl App {
         submissions: Vec<Submission>,
         replies: usize,
         reader: impl Fn() -> TextReader,
-        permit: Permit,
+        mut permit: Permit,
     ) -> Result<Answers, ApiError> {
+        let waiting = Arc::new(permit.take_waiting());
         let (admitted, permit) = (permit.since(), Arc::new(permit));
         let mut answers = Vec::new();
         for Submission { job, .. } in submissions {
@@ -251,7 +269,7 @@ impl App {
                     bounded_replay: self.engine.limits().bounded_replay,
                     ..Usage::default()
                 };
-                let generation = self.engine.submit(job, Arc::clone(&permit));
+                let generation = self.engine.submit(job, Arc::clone(&permit), Arc::clone(&waiting));
                 let tokenizer = Arc::clone(&self.model.tokenizer);
                 let (meters, reader) = (Arc::clone(self.engine.meters()), reader());
                 let tally = Tally::new(meters, endpoint, admitted, reader.begins());

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::options::BodyLimits;
+use super::places::Places;
 
 /// What places of the host's memory are counted in.
 const PLACE_BYTES: usize = 1 << 10;
@@ -28,13 +29,6 @@ pub(super) struct HeldRoom {
     rest: Places,
 }
 
-/// Places of one kind.
-#[derive(Debug)]
-struct Places {
-    all: Arc<Semaphore>,
-    held: OwnedSemaphorePermit,
-}
-
 impl BodyRoom {
     /// Room within `limits`.
     pub(super) fn new(limits: &BodyLimits) -> Self {
@@ -56,22 +50,9 @@ impl HeldRoom {
     /// Room for the `bytes` that a body has grown to; false when others hold too much.
     #[must_use]
     pub(super) fn grow_to(&mut self, bytes: usize) -> bool {
-        self.start.grow_to(bytes.min(START_BYTES))
-            && self.rest.grow_to(bytes.saturating_sub(START_BYTES))
-    }
-}
-
-impl Places {
-    fn none(all: &Arc<Semaphore>) -> Self {
-        let held = Arc::clone(all).try_acquire_many_owned(0);
-        Self { all: Arc::clone(all), held: held.expect("there is always room for nothing") }
-    }
-
-    fn grow_to(&mut self, bytes: usize) -> bool {
-        let more = bytes.div_ceil(PLACE_BYTES).saturating_sub(self.held.num_permits());
-        let more = u32::try_from(more).ok();
-        let more = more.and_then(|more| Arc::clone(&self.all).try_acquire_many_owned(more).ok());
-        more.map(|more| self.held.merge(more)).is_some()
+        let (start, rest) = (bytes.min(START_BYTES), bytes.saturating_sub(START_BYTES));
+        self.start.grow_to(start.div_ceil(PLACE_BYTES))
+            && self.rest.grow_to(rest.div_ceil(PLACE_BYTES))
     }
 }
 

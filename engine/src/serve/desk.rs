@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use tokio::sync::{mpsc, watch};
 
+use super::admission::WaitingTokens;
 use super::generator::{Counts, Generator, JobId};
 use super::job::{Failure, Update};
-use super::mailbox::Command;
+use super::mailbox::{Command, Submitted};
 use super::metrics::{EnginePage, JobClock, Meters};
 use super::reopening::{Reopen, Reopening};
 use crate::Error;
@@ -83,6 +84,8 @@ pub(super) struct Desk<G> {
 struct Route {
     updates: mpsc::UnboundedSender<Update>,
     clock: JobClock,
+    /// Until its prefill begins.
+    waiting: Option<Arc<WaitingTokens>>,
 }
 
 impl<G: Generator> Desk<G> {
@@ -169,14 +172,15 @@ impl<G: Generator> Desk<G> {
 
     fn obey(&mut self, command: Command) -> crate::Result<()> {
         match command {
-            Command::Submit(id, job, admitted, updates) => {
+            Command::Submit(submitted) => {
+                let Submitted { id, job, admitted, waiting, updates } = *submitted;
                 let now = Instant::now();
                 let clock = JobClock::new(admitted, now, job.prompt.len() as u64);
-                let answer = match self.generator.submit(id, *job) {
+                let answer = match self.generator.submit(id, job) {
                     Ok(()) => Update::Accepted,
                     Err(failure) => Update::Failed(failure),
                 };
-                self.routes.insert(id, Route { updates, clock });
+                self.routes.insert(id, Route { updates, clock, waiting: Some(waiting) });
                 self.deliver(id, answer, now);
             }
             Command::Cancel(id) => {
@@ -206,6 +210,9 @@ impl<G: Generator> Desk<G> {
         let is_last = matches!(update, Update::Ended(_) | Update::Failed(_));
         if let Some(route) = self.routes.get_mut(&id) {
             route.clock.note(&update, now, self.shared.meters.jobs());
+            if matches!(update, Update::Started { .. }) {
+                route.waiting = None;
+            }
             let _ = route.updates.send(update);
         }
         if is_last {
@@ -236,9 +243,9 @@ fn refuse(commands: &impl Inbox, pause: Duration, failure: &Failure) -> bool {
     let until = Instant::now() + pause;
     loop {
         match commands.next(Some(until.saturating_duration_since(Instant::now()))) {
-            Ok(Command::Submit(_, _, _, updates)) => {
+            Ok(Command::Submit(submitted)) => {
                 // A client that is gone does not want to know.
-                let _ = updates.send(Update::Failed(failure.clone()));
+                let _ = submitted.updates.send(Update::Failed(failure.clone()));
             }
             // There is nothing to end.
             Ok(Command::Cancel(_) | Command::Abort | Command::Save(_)) => {}

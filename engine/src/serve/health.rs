@@ -20,6 +20,7 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, A
     Ok(Json(json!({
         "status": "ok",
         "requests_under_way": app.admission.under_way(),
+        "prompt_tokens_waiting": app.admission.waiting_tokens(),
         "running": load.running,
         "waiting": load.waiting,
         "free_pages": load.free_pages,

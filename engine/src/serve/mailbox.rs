@@ -8,7 +8,7 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::admission::Permit;
+use super::admission::{Permit, WaitingTokens};
 use super::desk::{Desk, EngineThread, Shared};
 use super::generation::Generation;
 use super::generator::{Counts, Generator, GeneratorLimits, JobId, Load};
@@ -19,14 +19,26 @@ use crate::Error;
 
 /// What the engine's thread is asked to do.
 pub(super) enum Command {
-    /// Run a job of a request that was let in then, and send its updates here.
-    Submit(JobId, Box<Job>, Instant, mpsc::UnboundedSender<Update>),
+    /// Run a job.
+    Submit(Box<Submitted>),
     /// Forget a job.
     Cancel(JobId),
     /// Fail every job.
     Abort,
     /// Save what is to outlive the process, and say so.
     Save(oneshot::Sender<()>),
+}
+
+/// A job on its way to the engine.
+pub(super) struct Submitted {
+    pub(super) id: JobId,
+    pub(super) job: Job,
+    /// When its request was let in.
+    pub(super) admitted: Instant,
+    /// To be let go when its prefill begins.
+    pub(super) waiting: Arc<WaitingTokens>,
+    /// Where its updates go.
+    pub(super) updates: mpsc::UnboundedSender<Update>,
 }
 
 /// The way to the engine's thread. The thread ends when the last handle and the last
@@ -151,12 +163,14 @@ impl EngineHandle {
     }
 
     /// Sends a job. Dropping the generation cancels it. `permit` is held as long as it lives;
-    /// the replies to one request share one.
-    pub fn submit(&self, job: Job, permit: Arc<Permit>) -> Generation {
+    /// the replies to one request share one. `waiting`, which they share too, is held until its
+    /// prefill begins.
+    pub fn submit(&self, job: Job, permit: Arc<Permit>, waiting: Arc<WaitingTokens>) -> Generation {
         let id = JobId(self.next_id.fetch_add(1, Ordering::Relaxed));
         let (sender, updates) = mpsc::unbounded_channel();
         // When the thread is gone the sender is dropped here and the generation says so.
-        let _ = self.inbox.send(Command::Submit(id, Box::new(job), permit.since(), sender));
+        let submitted = Submitted { id, job, admitted: permit.since(), waiting, updates: sender };
+        let _ = self.inbox.send(Command::Submit(Box::new(submitted)));
         Generation::new(id, updates, self.inbox.clone(), permit)
     }
 

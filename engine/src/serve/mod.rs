@@ -28,6 +28,7 @@ mod metrics;
 mod options;
 mod page;
 mod pictures;
+mod places;
 mod random;
 mod record;
 mod reopening;
@@ -42,7 +43,7 @@ mod stamp;
 mod tls;
 mod usage;
 
-pub use admission::{Admission, Permit};
+pub use admission::{Admission, Permit, WaitingTokens};
 pub use api_keys::ApiKeys;
 pub use app::{ServedModel, ServedPictures};
 pub use batch::{BatchRequest, answer_batch};

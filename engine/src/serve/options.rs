@@ -20,6 +20,9 @@ pub struct ServerOptions {
     pub numerics: String,
     /// Requests that may wait besides those that run; more are answered 429.
     pub max_queued_requests: u32,
+    /// Tokens that the prompts of requests may have in all until their prefill begins; more are answered 429. A longer
+    /// prompt waits alone.
+    pub max_queued_tokens: u32,
     /// How patient the server is with connections.
     pub connections: ConnectionLimits,
     /// Bounds of a request's body.
@@ -78,8 +81,8 @@ impl Default for PictureBounds {
 }
 
 impl ServerOptions {
-    /// The defaults under a name: no keys, no TLS, 256 waiting requests, a minute for a head and for a client
-    /// that takes nothing, bodies of 32 MiB within 30 s and 512 MiB in all, large ones from 64 KiB on,
+    /// The defaults under a name: no keys, no TLS, 256 waiting requests and 8 Mi tokens of prompts, a minute for
+    /// a head and for a client that takes nothing, bodies of 32 MiB within 30 s and 512 MiB in all, large ones from 64 KiB on,
     /// 30 s to drain, a ping every 15 s, and [`PictureBounds::default`].
     pub fn new(served_model_name: impl Into<String>) -> Self {
         Self {
@@ -88,6 +91,7 @@ impl ServerOptions {
             tls: None,
             numerics: String::new(),
             max_queued_requests: 256,
+            max_queued_tokens: 8 << 20,
             connections: ConnectionLimits {
                 head_timeout: Duration::from_secs(60),
                 stall_timeout: Duration::from_secs(60),

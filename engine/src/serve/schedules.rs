@@ -150,9 +150,10 @@ fn submit(handle: &EngineHandle, tokens: u64) -> Generation {
         cache_salt: String::new(),
         sampling: SamplingParameters::default(),
     };
-    let permit = Admission::new(1).admit(1).expect("there is a place");
+    let mut permit = Admission::new(1, 1).admit(1).expect("there is a place");
+    let waiting = Arc::new(permit.take_waiting());
     thread::yield_now();
-    handle.submit(job, Arc::new(permit))
+    handle.submit(job, Arc::new(permit), waiting)
 }
 
 /// What ends a job, after the tokens 0, 1, 2 and so on; how many there were.

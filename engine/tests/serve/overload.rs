@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::client::Reply;
 use crate::scripted::{Script, Scripted, Then};
 use crate::server::TestServer;
-use crate::support::{chat, ids, tokenizer};
+use crate::support::{chat, completion, ids, tokenizer};
 
 /// Every reply repeats its own prompt.
 fn echo(step_time: Duration) -> Scripted {
@@ -69,4 +70,54 @@ fn overload_is_a_429_that_says_when() {
     server.wait_until("a place is free", |server| {
         server.chat(&chat(json!({ "max_tokens": 2 }))).status == 200
     });
+}
+
+fn waiting_tokens(server: &TestServer) -> u64 {
+    server.get("/health").ok()["prompt_tokens_waiting"].as_u64().unwrap()
+}
+
+#[test]
+fn tokens_of_prompts_that_wait_are_bounded() {
+    let mut scripted = Scripted::new(|_| Script::new(ids("Call me"), Then::Again));
+    scripted.step_time = Duration::from_millis(2);
+    scripted.limits.max_sequences = 1;
+    let server = TestServer::with(scripted, |options| options.max_queued_tokens = 100);
+    let of = |prompt: Value| completion(json!({ "prompt": prompt, "max_tokens": 3000 }));
+    let open = |tokens: usize| {
+        let mut body = of(json!(vec![5; tokens]));
+        body["stream"] = true.into();
+        let mut connection = server.connect();
+        connection.send_request("POST", "/v1/completions", Some(body.to_string().as_bytes()));
+        assert_eq!(connection.head().0, 200);
+        connection
+    };
+    // More than may wait, but nothing else does; when it runs it waits no longer.
+    let running = open(500);
+    server.wait_until("it runs", |server| waiting_tokens(server) == 0);
+    let waiting = open(60);
+    assert_eq!(waiting_tokens(&server), 60);
+    let refused = |reply: Reply| {
+        let (_, message) = reply.refusal(429);
+        assert!(message.contains("tokens of prompts"), "{message}");
+        let seconds: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=60).contains(&seconds));
+    };
+    refused(server.completion(&of(json!(vec![vec![5; 20], vec![6; 21]]))));
+    // Its length alone tells: neither is its picture looked at, which is wrong, nor its text tokenised.
+    let text = "whale ".repeat(1000);
+    let picture = json!({ "type": "image_url", "image_url": { "url": "nowhere" } });
+    let parts = json!([{ "type": "text", "text": text }, picture]);
+    let wrong = chat(json!({ "messages": [{ "role": "user", "content": parts }] }));
+    refused(server.chat(&wrong));
+    // This one's length tells nothing yet: as many letters may be a few tokens.
+    refused(server.completion(&of(json!("?!#$".repeat(25)))));
+    assert_eq!(waiting_tokens(&server), 60, "what was refused holds nothing");
+    let fits = open(40);
+    assert_eq!(waiting_tokens(&server), 100);
+    drop(waiting);
+    server.wait_until("its client's end is known", |server| waiting_tokens(server) == 40);
+    drop((fits, running));
+    server.wait_until("all are over", |server| waiting_tokens(server) == 0);
+    server.chat(&wrong).refusal(400);
+    server.completion(&completion(json!({ "prompt": text, "max_tokens": 2 }))).ok();
 }

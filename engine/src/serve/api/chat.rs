@@ -115,6 +115,7 @@ pub(super) fn prepare(
     let ChatRequest { conversation, pictures, form, rules, mut reply } = request;
     let mut permit = app.admit(reply.replies)?;
     let RenderedChat { prompt, options, open_limit } = render(app, &conversation, &reply)?;
+    app.wait_with(&mut permit, prompt.least_tokens(&app.model.tokenizer).least())?;
     let calls = CallField::new(&conversation, &rules, &options, form.is_some());
     drop(conversation);
     caller.check_waiting()?;
@@ -130,6 +131,7 @@ pub(super) fn prepare(
     let prompt = PromptPicture::place(&prompt, &pictures.inputs);
     let limits = (reply.max_tokens, open_limit);
     let submission = app.submission(PROMPT_FIELD, prompt, limits, &reply)?;
+    app.wait_with(&mut permit, submission.prompt_tokens())?;
     Ok(PreparedChat { submission, options, reply, permit })
 }
 

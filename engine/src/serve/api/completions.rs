@@ -116,12 +116,17 @@ fn read(app: &App, mut fields: Fields) -> Result<CompletionRequest, ApiError> {
 fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedCompletion, ApiError> {
     let CompletionRequest { prompts, echo, form, mut reply } = read(app, fields)?;
     let tokenizer = &app.model.tokenizer;
+    let mut least_tokens = 0;
     for (path, prompt) in &prompts {
-        if let PromptField::Text(text) = prompt {
-            app.room(path, TokenCount::AtLeast(tokenizer.least_tokens(text)))?;
-        }
+        let tokens = match prompt {
+            PromptField::Text(text) => TokenCount::AtLeast(tokenizer.least_tokens(text)),
+            PromptField::Ids(ids) => TokenCount::Exactly(ids.len() as u64),
+        };
+        app.room(path, tokens)?;
+        least_tokens += tokens.least();
     }
-    let permit = app.admit(prompts.len() * reply.replies)?;
+    let mut permit = app.admit(prompts.len() * reply.replies)?;
+    app.wait_with(&mut permit, least_tokens)?;
     reply.form = form::compile(app, form.as_ref(), None, false)?;
     let (mut submissions, mut echoes) = (Vec::new(), Vec::new());
     for (path, prompt) in prompts {
@@ -141,6 +146,7 @@ fn prepare(app: &App, fields: Fields, caller: &Caller) -> Result<PreparedComplet
         submissions.push(app.submission(&path, (ids, Vec::new()), limits, &reply)?);
         echoes.push(text);
     }
+    app.wait_with(&mut permit, submissions.iter().map(Submission::prompt_tokens).sum())?;
     Ok(PreparedCompletion { submissions, echoes, reply, permit })
 }
 

@@ -131,11 +131,9 @@ impl ApiError {
             .coded("request_timeout")
     }
 
-    /// Too many requests are under way.
-    pub(in crate::serve) fn overloaded(retry_after_seconds: u64) -> Self {
-        let message = format!(
-            "too many requests are under way; send the request again in {retry_after_seconds} s"
-        );
+    /// There is too much of something that requests take.
+    pub(in crate::serve) fn overloaded(problem: &str, retry_after_seconds: u64) -> Self {
+        let message = format!("{problem}; send the request again in {retry_after_seconds} s");
         Self {
             retry_after_seconds: Some(retry_after_seconds),
             ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message)
