@@ -2,7 +2,8 @@
 //! seeds (C075), load (C076), few pages (C062), hanging up (C060), no numbers, a failing device.
 
 use serde_json::{Value, json};
-use tandem_engine::exec::{Engine, EngineOptions};
+use tandem_engine::Error;
+use tandem_engine::exec::{Engine, EngineOptions, Request};
 use tandem_engine::serve::{EngineHandle, Sequences, ServerOptions};
 
 use crate::engine_support::{Drafts, FakeModel, options};
@@ -215,4 +216,28 @@ fn refusals_of_the_engine_name_the_field() {
         let (_, message) = server.completion(&body).refusal(400);
         assert!(message.starts_with("logit_bias: "), "{message}");
     }
+}
+
+/// Answers are right with a page less, so nobody would know before none are left.
+#[test]
+fn a_page_kept_beyond_its_sequence_ends_the_idle_server() {
+    let options = options();
+    let mut engine = Engine::new(model(Drafts::Right), options).unwrap();
+    let request = Request { prompt: (3..43).collect(), max_tokens: Some(9), ..Request::default() };
+    let id = engine.add(request).unwrap();
+    engine.step().unwrap();
+    let (pages, free) = (engine.pages(id).unwrap(), engine.free_pages().window);
+    let leaked = pages.windows_before(pages.tokens()).pop().expect("its prompt has a window");
+    while !engine.is_idle() {
+        engine.step().unwrap();
+    }
+    assert!(engine.free_pages().window >= free);
+    let engine = EngineHandle::spawn(Sequences::new(engine, vec![1])).unwrap();
+    let server = TestServer::around(engine, ServerOptions::new("demo"));
+    server.completion(&prompt(1, 40, json!({}))).ok();
+    let error = server.join().unwrap_err();
+    let Error::Internal { invariant } = &error else { panic!("{error}") };
+    let named = format!("page {} has 0 owners", leaked.id());
+    assert!(invariant.contains("window") && invariant.contains(&named), "{invariant}");
+    assert_eq!(error.exit_code(), 70);
 }
