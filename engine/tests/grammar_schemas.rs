@@ -1,9 +1,8 @@
 //! Forms alone: random schemas, random logits, no model.
-//!
-//! `SCHEMAS=10000 cargo test -p tandem-engine --test grammar_schemas` runs the whole count; CI runs
-//! fewer.
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -13,8 +12,7 @@ use tandem_engine::text::{
 };
 
 const VOCABULARY: u32 = 2048;
-/// Of a run without `SCHEMAS`.
-const FEW_SCHEMAS: u64 = 2000;
+const SCHEMAS: u64 = 10_000;
 
 static TOKENIZER: LazyLock<Tokenizer> =
     LazyLock::new(|| Tokenizer::from_bytes(include_bytes!("../cli/demo/tokenizer.json")).unwrap());
@@ -131,7 +129,34 @@ fn allowed(constraint: &mut Constraint) -> Vec<u32> {
     let mut mask = Vec::new();
     constraint.masks(&[], &mut mask).unwrap();
     assert_eq!(mask.len() as u32, VOCABULARY / 32);
-    (0..VOCABULARY).filter(|id| mask[(id / 32) as usize] >> (id % 32) & 1 == 1).collect()
+    let mut ids = Vec::new();
+    for (word, first) in mask.into_iter().zip((0..).step_by(32)) {
+        let mut rest = word;
+        while rest != 0 {
+            ids.push(first + rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+    }
+    ids
+}
+
+/// Looks at every seed below `count`, on every core; the sum of what `look` gives.
+fn over_seeds(count: u64, look: impl Fn(u64) -> u64 + Sync) -> u64 {
+    let (next, sum) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= count {
+                        return;
+                    }
+                    sum.fetch_add(look(seed), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    sum.into_inner()
 }
 
 /// Follows random logits to the end of the answer; after some tokens those that close come first.
@@ -178,21 +203,21 @@ fn text(ids: &[u32]) -> String {
 
 #[test]
 fn random_logits_never_leave_a_random_schema() {
-    let count = std::env::var("SCHEMAS").map_or(FEW_SCHEMAS, |count| count.parse().unwrap());
-    let (start, mut tokens) = (Instant::now(), 0);
-    for seed in 0..count {
+    let start = Instant::now();
+    let tokens = over_seeds(SCHEMAS, |seed| {
         let mut dice = Dice(seed);
         let schema = dice.schema(3);
         let form = Form::JsonSchema(schema.clone());
         let grammar = GRAMMARS.compile(plain(&form));
         let grammar = grammar.unwrap_or_else(|error| panic!("{seed}: {error}: {schema}"));
         let ids = answer(&mut grammar.start(), &mut dice, false);
-        tokens += ids.len();
         let value: Value = serde_json::from_str(&text(&ids))
             .unwrap_or_else(|error| panic!("{seed}: {error}: {} for {schema}", text(&ids)));
         assert!(follows(&schema, &value), "{seed}: {value} is not {schema}");
-    }
-    println!("{count} schemas, {tokens} tokens in {:.1} s", start.elapsed().as_secs_f64());
+        ids.len() as u64
+    });
+    assert!(tokens > SCHEMAS);
+    println!("{SCHEMAS} schemas, {tokens} tokens in {:.1} s", start.elapsed().as_secs_f64());
 }
 
 /// Masks of several places at once are those of the places one by one, whatever the drafts.
@@ -360,7 +385,7 @@ fn what_is_not_supported_is_named() {
 /// Calls by random logits, read as the server reads them.
 #[test]
 fn random_logits_make_calls_that_follow_their_schemas() {
-    for seed in 0..300 {
+    let calls = over_seeds(300, |seed| {
         let mut dice = Dice(seed);
         let schemas: Vec<_> = (0..2)
             .map(|_| {
@@ -405,7 +430,9 @@ fn random_logits_make_calls_that_follow_their_schemas() {
             let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
             assert!(call.complete && follows(&schemas[tool], &arguments), "{seed}: {arguments}");
         }
-    }
+        reply.calls.len() as u64
+    });
+    assert!(calls > 300, "{calls} calls");
 }
 
 /// Strict tools under a free choice: any text, and calls that are well formed.
