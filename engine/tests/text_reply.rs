@@ -2,11 +2,12 @@
 
 mod text_support;
 
+use serde_json::{Value, json};
 use tandem_engine::text::{
     Event, FinishReason, GenerationEnd, ParseOptions, Reply, ReplyStart, Tokenizer,
 };
 use text_support::{
-    demo_tokenizer, joined, options, production_tokenizer, reply, reply_ids, stream,
+    bytewise, demo_tokenizer, every_split, joined, options, production_tokenizer, reply, reply_ids,
 };
 
 /// A block of one call, from the line ends before it.
@@ -36,15 +37,33 @@ fn json_options(start: ReplyStart) -> ParseOptions {
     ParseOptions { json: true, ..options(start) }
 }
 
-/// The whole reply to ids that spell `text`; the same for both tokenizers and any chunking.
+/// The events of a reply, `per_push` ids at a time; they do not depend on how the ids, or their bytes, are split.
+#[track_caller]
+fn stream(
+    tokenizer: &Tokenizer,
+    options: &ParseOptions,
+    ids: &[u32],
+    per_push: usize,
+    end: GenerationEnd,
+) -> Vec<Event> {
+    let events = text_support::stream(tokenizer, options, ids, per_push, end);
+    every_split(tokenizer, options, ids);
+    let bytes = bytewise(tokenizer, ids);
+    // Of both tokenizers they are the same.
+    if std::ptr::eq(tokenizer, demo_tokenizer()) {
+        every_split(tokenizer, options, &bytes);
+    }
+    let of_bytes = text_support::stream(tokenizer, options, &bytes, 1, end);
+    assert_eq!(joined(of_bytes), joined(events.clone()), "byte by byte");
+    events
+}
+
+/// The whole reply to ids that spell `text`; the same for both tokenizers and any split.
 #[track_caller]
 fn parsed(options: &ParseOptions, text: &str, end: GenerationEnd) -> Reply {
     let demo = demo_tokenizer();
     let ids = reply_ids(demo, text);
     let expected = joined(stream(demo, options, &ids, 1, end));
-    for per_push in [2, 3, 5, usize::MAX] {
-        assert_eq!(joined(stream(demo, options, &ids, per_push, end)), expected, "{per_push}");
-    }
     if let Some(production) = production_tokenizer() {
         let ids = reply_ids(production, text);
         assert_eq!(joined(stream(production, options, &ids, 1, end)), expected);
@@ -407,49 +426,45 @@ fn c069_odd_values_arrive_unchanged() {
     {
         let text = CALL.replace(">v<", &format!(">{value}<"));
         let answer = chat(&text);
-        let arguments: serde_json::Value =
-            serde_json::from_str(&answer.calls[0].arguments).unwrap();
-        assert_eq!(arguments, serde_json::json!({"a": value}));
+        let arguments: Value = serde_json::from_str(&answer.calls[0].arguments).unwrap();
+        assert_eq!(arguments, json!({ "a": value }));
     }
 }
 
 #[test]
 fn c070_typed_parameters() {
-    let p = |key: &str, is_string: bool, value: &str| {
+    let parameter = |key: &str, is_string: bool, value: &str| {
         format!(
             "<｜DSML｜ parameter name=\"{key}\" string=\"{is_string}\">{value}</｜DSML｜ parameter>\n"
         )
     };
-    let one = [
-        p("x", true, "003"),
-        p("n", false, "3"),
-        p("l", false, "[1,2]"),
-        p("t", true, "a \"quote\" and\na newline"),
-        p("e", true, ""),
+    let parameters = [
+        ("x", true, "003", json!("003")),
+        ("n", false, "3", json!(3)),
+        ("l", false, "[1,2]", json!([1, 2])),
+        ("t", true, "a \"quote\" and\na newline", json!("a \"quote\" and\na newline")),
+        ("e", true, "", json!("")),
         // Marked as JSON but invalid: strings.
-        p("bad", false, "{oops"),
-        p("none", false, ""),
-        p("two", false, "1,2"),
-        p("nan", false, "NaN"),
-        p("huge", false, "1e999"),
+        ("bad", false, "{oops", json!("{oops")),
+        ("none", false, "", json!("")),
+        ("two", false, "1,2", json!("1,2")),
+        ("nan", false, "NaN", json!("NaN")),
+        ("huge", false, "1e999", json!("1e999")),
+        ("map", false, "{\"k\": [true, null]}", json!({ "k": [true, null] })),
     ];
-    let text = format!(
-        "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n{}</｜DSML｜ invoke>\n<｜DSML｜ invoke name=\"g\">\n{}</｜DSML｜ invoke>\n</｜DSML｜ calls>",
-        one.concat(),
-        p("x", false, "{\"k\": [true, null]}"),
-    );
-    let answer = chat(&text);
-    let value = |call: usize| -> serde_json::Value {
-        serde_json::from_str(&answer.calls[call].arguments).unwrap()
-    };
-    assert_eq!(
-        value(0),
-        serde_json::json!({
-            "x": "003", "n": 3, "l": [1, 2], "t": "a \"quote\" and\na newline", "e": "",
-            "bad": "{oops", "none": "", "two": "1,2", "nan": "NaN", "huge": "1e999",
-        })
-    );
-    assert_eq!(value(1), serde_json::json!({"x": {"k": [true, null]}}));
+    for few in parameters.chunks(2) {
+        let written: Vec<_> = few
+            .iter()
+            .map(|(key, is_string, value, _)| parameter(key, *is_string, value))
+            .collect();
+        let answer = chat(&format!(
+            "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n{}</｜DSML｜ invoke>\n</｜DSML｜ calls>",
+            written.concat()
+        ));
+        let arguments: Value = serde_json::from_str(&answer.calls[0].arguments).unwrap();
+        let read = few.iter().map(|(key, _, _, read)| ((*key).to_owned(), read.clone()));
+        assert_eq!(arguments, Value::Object(read.collect()));
+    }
 }
 
 #[test]

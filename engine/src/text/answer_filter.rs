@@ -6,7 +6,7 @@ const FENCES_OPEN: [&str; 2] = ["```json\n", "```\n"];
 pub(super) const FENCE_CLOSE: &str = "\n```";
 
 /// Text before or after the JSON of an answer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Surroundings {
     held: String,
     spaced: bool,

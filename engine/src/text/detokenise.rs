@@ -5,7 +5,7 @@
 /// A character spread over tokens appears when its last byte arrives. A sequence that can no
 /// longer become valid appears at once as one U+FFFD per maximal invalid part and holds nothing
 /// up. At most three bytes are ever held back.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Detokeniser {
     /// The start of a character whose rest has not come yet.
     unfinished: Vec<u8>,

@@ -42,7 +42,7 @@ pub enum FinishReason {
 }
 
 /// Collects events; neighbours of one kind become one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct EventList {
     events: Vec<Event>,
 }

@@ -15,7 +15,7 @@ use super::stop::StopStrings;
 use super::tool_block::ToolBlock;
 
 /// How to read a reply.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ParseOptions {
     /// Where the prompt left off.
     pub start: ReplyStart,
@@ -50,7 +50,7 @@ pub enum GenerationEnd {
     Limit,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 enum State {
     Reasoning,
     Content,
@@ -63,7 +63,7 @@ enum State {
 }
 
 /// Reads the pieces of one reply.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReplyParser {
     state: State,
     options: ParseOptions,

@@ -1,7 +1,7 @@
 //! Stop strings over a stream: found across any seams, nothing held longer than needed.
 
 /// One stop string and how much of it the text ends with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 struct Needle {
     bytes: Vec<u8>,
     /// For each length of a matched beginning, the next shorter beginning that it also ends with.
@@ -37,7 +37,7 @@ impl Needle {
 }
 
 /// Watches a text for several stop strings.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct StopStrings {
     needles: Vec<Needle>,
 }

@@ -10,7 +10,7 @@ use super::tokenizer::Tokenizer;
 const UNKNOWN: &[u8] = "\u{FFFD}".as_bytes();
 
 /// Reads the ids of one reply. Feed committed tokens only, without the stop token.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReplyStream {
     detokeniser: Detokeniser,
     parser: ReplyParser,

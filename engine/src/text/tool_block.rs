@@ -41,7 +41,7 @@ enum Place {
 }
 
 /// Parser of one block.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ToolBlock {
     place: Place,
     /// Text that cannot be judged yet, or that is complete only at the end of its place.

@@ -3,6 +3,7 @@
 
 pub mod conversations;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -82,21 +83,71 @@ pub fn stream(
     events
 }
 
-/// Neighbouring events of one kind joined.
-pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
-    let mut joined: Vec<Event> = Vec::new();
-    for event in events {
-        match (joined.last_mut(), &event) {
-            (Some(Event::Reasoning(last)), Event::Reasoning(text))
-            | (Some(Event::Content(last)), Event::Content(text)) => last.push_str(text),
-            (
-                Some(Event::CallArguments { call: last, fragment }),
-                Event::CallArguments { call, fragment: text },
-            ) if last == call => fragment.push_str(text),
-            _ => joined.push(event),
+/// Holds that the ids' events are the same in every split, all 2^(n-1) of them, and that so is the state behind them.
+///
+/// Between any two places of the ids, one push of what is between them leaves the state, and gives the events but for
+/// where they are cut, that a push for each id does. So does every split, then, by induction over its chunks: the state
+/// before a chunk is that of single pushes, and therefore so are the chunk's events and the state behind it. What
+/// follows depends on the state alone.
+#[track_caller]
+pub fn every_split(tokenizer: &Tokenizer, options: &ParseOptions, ids: &[u32]) {
+    let mut states = vec![ReplyStream::new(options.clone())];
+    let mut single = Vec::new();
+    for id in ids {
+        let mut state = states.last().expect("there is the first").clone();
+        single.push(state.push(tokenizer, &[*id]));
+        states.push(state);
+    }
+    for from in 0..ids.len() {
+        let mut expected = Vec::new();
+        for to in from + 1..=ids.len() {
+            single[to - 1].iter().for_each(|event| join(&mut expected, event.clone()));
+            let mut state = states[from].clone();
+            let events = joined(state.push(tokenizer, &ids[from..to]));
+            assert_eq!(events, expected, "{from}..{to} of {ids:?}");
+            assert!(
+                state == states[to],
+                "{from}..{to} of {ids:?}: {state:?} is not {:?}",
+                states[to]
+            );
         }
     }
+}
+
+/// The ids with every ordinary token as one for each of its bytes.
+pub fn bytewise(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<u32> {
+    let ordinary = |id: u32| tokenizer.token_bytes(id).ok().filter(|_| !tokenizer.is_added(id));
+    let mut of_byte = HashMap::new();
+    for id in 0..tokenizer.vocabulary_size() as u32 {
+        if let Some(&[byte]) = ordinary(id) {
+            of_byte.insert(byte, id);
+        }
+    }
+    let bytes = |id: &u32| match ordinary(*id) {
+        Some(token) => token.iter().map(|byte| of_byte[byte]).collect(),
+        None => vec![*id],
+    };
+    ids.iter().flat_map(bytes).collect()
+}
+
+/// Neighbouring events of one kind joined.
+pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
+    let mut joined = Vec::new();
+    events.into_iter().for_each(|event| join(&mut joined, event));
     joined
+}
+
+/// Appends an event, to the last one where it is of the same kind.
+fn join(joined: &mut Vec<Event>, event: Event) {
+    match (joined.last_mut(), &event) {
+        (Some(Event::Reasoning(last)), Event::Reasoning(text))
+        | (Some(Event::Content(last)), Event::Content(text)) => last.push_str(text),
+        (
+            Some(Event::CallArguments { call: last, fragment }),
+            Event::CallArguments { call, fragment: text },
+        ) if last == call => fragment.push_str(text),
+        _ => joined.push(event),
+    }
 }
 
 /// The reply that events make.
