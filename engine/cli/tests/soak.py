@@ -127,7 +127,7 @@ def main():
             "memory grows": growth > 0.02,
             "a request failed": bool(failed),
             "pages are leaked": left["free_pages"] != free,
-            "a request is still there": left["requests_under_way"] > 0,
+            "a request is still there": left["requests_under_way"] + left["prompt_tokens_waiting"] > 0,
             "nothing was answered": not counts["200"],
             "the server did not end well": code != 0,
         }.items()
