@@ -4,7 +4,7 @@ mod engine_support;
 
 use engine_support::table::{Law, engine};
 use engine_support::{Answer, answers, options};
-use tandem_engine::exec::{EngineOptions, FinishReason, Request};
+use tandem_engine::exec::{EngineOptions, FinishReason, Request, Work};
 use tandem_engine::sample::SamplingParameters;
 use tandem_hal::Rule;
 
@@ -147,6 +147,50 @@ fn c052_c053_drafts_keep_the_law() {
     // One draft a request is verified; the overlap of the laws is 0.7.
     assert_eq!(rates[0], 0);
     assert!(near(rates[1], 5_000, 0.7) && near(rates[2], 5_000, 0.7), "{rates:?}");
+}
+
+/// After 1 another law than after 0 and 2.
+fn after_one_otherwise(id: u32, _: u64) -> Vec<f32> {
+    shares(id as usize).map(|share| (share as f32).ln()).to_vec()
+}
+
+fn shares(id: usize) -> [f64; 3] {
+    if id == 1 { [0.2, 0.5, 0.3] } else { [0.5, 0.3, 0.2] }
+}
+
+/// Counts whole answers of four tokens and compares each with what the law says; says what was
+/// drafted for them.
+fn check_answers(rule: Rule) -> Work {
+    let draft: Law = |_, _| vec![0.25f32.ln(), 0.5f32.ln(), 0.25f32.ln()];
+    let options = EngineOptions { sequences: 64, step_tokens: 512, ..options() };
+    let laws: (Law, Law) = (after_one_otherwise, draft);
+    let mut engine = engine((3, rule), laws, options);
+    let make = |seed| {
+        let (seed, temperature) = (Some(seed), 1.0);
+        let sampling = SamplingParameters { temperature, seed, ..Default::default() };
+        Request { prompt: vec![0], ..request(sampling, 4, true) }
+    };
+    let mut counts = [[[[0u64; 3]; 3]; 3]; 3];
+    for answer in answers(&mut engine, (0..20_000).map(make).collect()) {
+        let [a, b, c, d] = answer.tokens[..] else { panic!("four tokens") };
+        counts[a as usize][b as usize][c as usize][d as usize] += 1;
+    }
+    for answer in 0..81 {
+        let [a, b, c, d] = [27, 9, 3, 1].map(|of| answer / of % 3);
+        let share = shares(0)[a] * shares(a)[b] * shares(b)[c] * shares(c)[d];
+        let count = counts[a][b][c][d];
+        assert!(near(count, 20_000, share), "{rule:?}: {a} {b} {c} {d} {count} times");
+    }
+    engine.work()
+}
+
+/// Tokens that two blocks have a say in are drawn from the law too.
+#[test]
+fn c052_one_block_after_another_keeps_the_law() {
+    for rule in [Rule::Standard, Rule::Block] {
+        let work = check_answers(rule);
+        assert!(work.accepted_tokens > 10_000 && work.accepted_tokens < work.drafted_tokens);
+    }
 }
 
 #[test]

@@ -7,9 +7,9 @@ use super::philox;
 pub enum Purpose {
     /// The token at the position, without drafts.
     Token = 0,
-    /// Whether the draft at the position stands.
+    /// Whether a draft stands, by the position of the first draft.
     Accept = 1,
-    /// The draft at the position.
+    /// A draft, by the position of the first.
     Draft = 2,
     /// The token after the drafts that stand, by the position of the first draft.
     After = 3,
@@ -30,7 +30,14 @@ impl Draws {
 
     /// Uniform in (0, 1), never an end point: 23 bits and a half.
     pub fn uniform(self, position: u64, purpose: Purpose) -> f32 {
-        let counter = [position as u32, (position >> 32) as u32, purpose as u32, 0];
+        self.uniform_of_block((position, 0), purpose)
+    }
+
+    /// As [`Draws::uniform`], for one place of the block of drafts whose first is at `position`. Every
+    /// block has numbers of its own: which of it stand depends on all of its drafts and all of their
+    /// numbers, so the next block may not see those of its rejected places again.
+    pub fn uniform_of_block(self, (position, place): (u64, u32), purpose: Purpose) -> f32 {
+        let counter = [position as u32, (position >> 32) as u32, purpose as u32, place];
         let [word, ..] = philox(counter, [self.seed as u32, (self.seed >> 32) as u32]);
         (f32::from_bits(0x3F80_0000 | word >> 9) - 1.0) + 0.5 / 8_388_608.0
     }
@@ -87,6 +94,9 @@ mod tests {
         for other in [Purpose::Accept, Purpose::Draft, Purpose::After] {
             assert_ne!(first, Draws::new(0).uniform(7, other));
         }
+        let third = Draws::new(0).uniform_of_block((5, 2), Purpose::Draft);
+        assert_ne!(third, Draws::new(0).uniform_of_block((7, 0), Purpose::Draft));
+        assert_ne!(third, Draws::new(0).uniform_of_block((5, 2), Purpose::Accept));
         assert_ne!(Draws::unseeded(1, 0), Draws::unseeded(1, 1));
         assert_ne!(Draws::unseeded(1, 0), Draws::unseeded(2, 0));
     }

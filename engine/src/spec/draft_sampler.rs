@@ -131,8 +131,10 @@ impl DraftSampler {
         lists.pad(sequences);
         let mut uniform = Vec::new();
         for place in 0..self.block {
-            let draw =
-                |drafter: &Drafter| drafter.draws.uniform(drafter.position + place, Purpose::Draft);
+            let draw = |drafter: &Drafter| {
+                let at = (drafter.position, place as u32);
+                drafter.draws.uniform_of_block(at, Purpose::Draft)
+            };
             uniform.extend(drafters.iter().map(draw));
             uniform.resize(((place + 1) * sequences) as usize, 0.5);
         }

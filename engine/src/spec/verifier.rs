@@ -145,7 +145,8 @@ impl Lists {
                 let row = (place * drafted + sample.draft_slot) as i32;
                 lists.places.push(if made.is_some() { row } else { -1 });
                 lists.draft.push(made.map_or(-1, |id| *id as i32));
-                let uniform = sample.draws.uniform(sample.position + place, Purpose::Accept);
+                let at = (sample.position, place as u32);
+                let uniform = sample.draws.uniform_of_block(at, Purpose::Accept);
                 lists.uniform.push(uniform);
             }
             lists.length.push(drafts as i32);
