@@ -26,6 +26,7 @@ struct How {
     weights: Weights,
     captured: Option<Graphs>,
     draft_tokens: u64,
+    least_survival: f64,
     chunk_tokens: u64,
 }
 
@@ -77,7 +78,10 @@ fn runner(
 fn run(how: How) -> Outcome {
     let setup = Setup { weights: how.weights, ..Setup::default() };
     let device: Arc<dyn Device> = Arc::new(RefDevice::with(&setup));
-    let options = options(how.chunk_tokens, how.draft_tokens);
+    let options = EngineOptions {
+        least_survival: how.least_survival,
+        ..options(how.chunk_tokens, how.draft_tokens)
+    };
     let runner = runner(&device, how.captured, &options);
     let reserved = device.ledger();
     let witness = Witness { poisons: true, ..Witness::new(runner) };
@@ -121,7 +125,13 @@ fn captured_or_not_in_any_layout_and_any_chunks() {
     let mut plain = vec![];
     let (full, segments) = (Some(Graphs::Full), Some(Graphs::Segments));
     for draft_tokens in [0, 5] {
-        let how = How { weights: Weights::Plain, captured: None, draft_tokens, chunk_tokens: 64 };
+        let how = How {
+            weights: Weights::Plain,
+            captured: None,
+            draft_tokens,
+            least_survival: 0.0,
+            chunk_tokens: 64,
+        };
         let outcome = run(how);
         for (weights, captured, chunk_tokens) in [
             (Weights::Plain, full, 64),
@@ -131,7 +141,7 @@ fn captured_or_not_in_any_layout_and_any_chunks() {
             (Weights::Scrambled, None, 30),
             (Weights::Scrambled, segments, 64),
         ] {
-            compare(How { weights, captured, draft_tokens, chunk_tokens }, &outcome);
+            compare(How { weights, captured, chunk_tokens, ..how }, &outcome);
         }
         plain.push(outcome);
     }
@@ -151,6 +161,24 @@ fn captured_or_not_in_any_layout_and_any_chunks() {
     let accepted: u64 = with.answers.iter().map(|answer| answer.usage.accepted_tokens).sum();
     println!("{common} texts in common, {accepted} drafts stood");
     assert!(accepted > 0, "no draft stood");
+}
+
+/// Steps that verify fewer drafts run as captured for so many rows, and say the same.
+#[test]
+fn captured_or_not_with_drafts_that_are_cut() {
+    let (weights, least_survival) = (Weights::Plain, 0.05);
+    let how = How { weights, captured: None, draft_tokens: 5, least_survival, chunk_tokens: 64 };
+    let cut = run(how);
+    compare(How { captured: Some(Graphs::Full), ..how }, &cut);
+    let whole = run(How { captured: None, least_survival: 0.0, ..how });
+    let drafted = |outcome: &Outcome| -> u64 {
+        outcome.answers.iter().map(|answer| answer.usage.drafted_tokens).sum()
+    };
+    println!("{} of {} drafts verified", drafted(&cut), drafted(&whole));
+    assert!(0 < drafted(&cut) && drafted(&cut) < drafted(&whole));
+    for (one, other) in cut.answers.iter().zip(&whole.answers).take(3) {
+        assert_eq!(one.tokens, other.tokens);
+    }
 }
 
 /// Nine of different lengths, so that rows complete groups and pages at different times.

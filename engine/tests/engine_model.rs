@@ -54,6 +54,7 @@ impl Machine {
             context_tokens: 4096,
             draft_tokens: 5,
             drafts: DraftSource::Dspark,
+            least_survival: 0.0,
             skip_upper_half: true,
             step_sizes: Vec::new(),
             pictures: 0,

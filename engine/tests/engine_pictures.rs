@@ -7,11 +7,12 @@ use engine_support::{Answer, Drafts, FakeModel, answers, finish};
 use model_support::{demo, demo_config};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use tandem_engine::Result;
 use tandem_engine::exec::{
-    Batch, DraftBatch, DraftLists, Drafter, Engine, EngineOptions, FinishReason, Forward, Geometry,
-    Network, PictureGeometry, PromptPicture, Request, Runner, Sample, Sampled, StepLists,
+    Batch, DraftBatch, DraftLists, Drafted, Drafter, Engine, EngineOptions, FinishReason, Forward,
+    Geometry, Network, PictureGeometry, PromptPicture, Request, Runner, Sample, Sampled, StepLists,
 };
 use tandem_engine::model::v41::Resident;
 use tandem_engine::model::v41::vision_tower::picture_limits;
@@ -111,11 +112,20 @@ impl Network for GoldenRows {
     fn forward(&self, batch: &Batch, on: &dyn Stream) -> Result<View> {
         self.resident.forward(batch, on)
     }
-    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {
+    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<Drafted> {
         self.resident.draft(batch, on)
     }
     fn bias(&self, previous: &View, logits: &View, on: &dyn Stream) -> Result<()> {
         self.resident.bias(previous, logits, on)
+    }
+    fn confidence(
+        &self,
+        drafted: &Drafted,
+        rows: Range<u64>,
+        tokens: (&View, &View),
+        on: &dyn Stream,
+    ) -> Result<()> {
+        self.resident.confidence(drafted, rows, tokens, on)
     }
     fn picture_rows(&self) -> View {
         self.resident.picture_rows()

@@ -2,7 +2,7 @@
 
 mod engine_support;
 
-use engine_support::table::{Law, engine};
+use engine_support::table::{Law, confident_engine, engine};
 use engine_support::{Answer, answers, options};
 use tandem_engine::exec::{EngineOptions, FinishReason, Request, Work};
 use tandem_engine::sample::SamplingParameters;
@@ -158,13 +158,18 @@ fn shares(id: usize) -> [f64; 3] {
     if id == 1 { [0.2, 0.5, 0.3] } else { [0.5, 0.3, 0.2] }
 }
 
+/// How sure the stages are of a token after id 0, 1 or 2: a block goes on after 1 alone.
+fn sure_after_one(previous: u32) -> f32 {
+    if previous == 1 { 0.95 } else { 0.55 }
+}
+
 /// Counts whole answers of four tokens and compares each with what the law says; says what was
 /// drafted for them.
-fn check_answers(rule: Rule) -> Work {
+fn check_answers(rule: Rule, least_survival: f64) -> Work {
     let draft: Law = |_, _| vec![0.25f32.ln(), 0.5f32.ln(), 0.25f32.ln()];
-    let options = EngineOptions { sequences: 64, step_tokens: 512, ..options() };
+    let options = EngineOptions { sequences: 64, step_tokens: 512, least_survival, ..options() };
     let laws: (Law, Law) = (after_one_otherwise, draft);
-    let mut engine = engine((3, rule), laws, options);
+    let mut engine = confident_engine((3, rule), laws, sure_after_one, options);
     let make = |seed| {
         let (seed, temperature) = (Some(seed), 1.0);
         let sampling = SamplingParameters { temperature, seed, ..Default::default() };
@@ -188,9 +193,40 @@ fn check_answers(rule: Rule) -> Work {
 #[test]
 fn c052_one_block_after_another_keeps_the_law() {
     for rule in [Rule::Standard, Rule::Block] {
-        let work = check_answers(rule);
+        let work = check_answers(rule, 0.0);
         assert!(work.accepted_tokens > 10_000 && work.accepted_tokens < work.drafted_tokens);
     }
+}
+
+/// Where a block ends depends on the tokens drafted, and answers have their law all the same.
+#[test]
+fn c052_drafts_that_are_cut_keep_the_law() {
+    for rule in [Rule::Standard, Rule::Block] {
+        let work = check_answers(rule, 0.5);
+        // Some blocks are cut at one draft, others go on.
+        assert!(work.drafted_tokens > work.verifications, "{work:?}");
+        assert!(work.drafted_tokens < 2 * work.verifications, "{work:?}");
+    }
+}
+
+#[test]
+fn unsure_drafts_go_unverified_and_greedy_tokens_stay() {
+    let laws: (Law, Law) = (scattered, scattered);
+    let run = |least_survival, confidence| {
+        let options = EngineOptions { least_survival, ..options() };
+        let mut engine = confident_engine((17, Rule::Block), laws, confidence, options);
+        let asked = request(SamplingParameters::default(), 12, true);
+        let answer = answers(&mut engine, vec![asked]).remove(0);
+        (answer.tokens, answer.usage.drafted_tokens, engine.work().verifications)
+    };
+    let (plain, drafted, verifications) = run(0.0, |_| 0.01);
+    assert!(drafted > verifications, "all of a block without a limit");
+    let (tokens, drafted, verifications) = run(0.65, |_| 0.9);
+    // 0.9 to the fourth is 0.656.
+    assert_eq!(tokens, plain);
+    assert!(drafted > 3 * verifications && drafted <= 4 * verifications, "{drafted}");
+    assert_eq!(run(0.95, |_| 0.9), (plain.clone(), 0, 0));
+    assert_eq!(run(0.5, |_| f32::NAN), (plain, 0, 0));
 }
 
 #[test]

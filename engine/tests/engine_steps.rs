@@ -4,7 +4,7 @@ mod engine_support;
 
 use engine_support::{Answer, Drafts, FakeModel, answers, finish, options, prompt, request};
 use proptest::prelude::*;
-use tandem_engine::exec::{Engine, EngineOptions, FinishReason, Request, UpperHalf};
+use tandem_engine::exec::{DraftSource, Engine, EngineOptions, FinishReason, Request, UpperHalf};
 use tandem_engine::sample::{Draws, SamplingParameters};
 
 fn engine(drafts: Drafts, options: EngineOptions) -> Engine<FakeModel> {
@@ -307,6 +307,13 @@ fn options_that_do_not_go_together_are_refused() {
         let problem = refused(EngineOptions { step_sizes, ..options() });
         assert!(problem.ends_with("they ascend from 1 to 8"), "{problem}");
     }
+    for least_survival in [-0.1, 1.1, f64::NAN] {
+        let problem = refused(EngineOptions { least_survival, ..options() });
+        assert!(problem.ends_with("is not from 0 to 1"), "{problem}");
+    }
+    let (drafts, least_survival) = (DraftSource::Ngram, 0.5);
+    let problem = refused(EngineOptions { drafts, least_survival, ..options() });
+    assert!(problem.starts_with("least survival: only the model's own stages"), "{problem}");
     assert!(refused(EngineOptions { pages: 0, ..options() }).starts_with("cache"));
     assert!(refused(EngineOptions { pages: 1 << 26, ..options() }).contains("31 bits"));
 }

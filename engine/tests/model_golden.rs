@@ -3,7 +3,7 @@
 mod model_support;
 
 use model_support::{Bench, Inputs, demo_config, limits, primitives};
-use tandem_engine::model::v41::dspark::Drafted;
+use tandem_engine::exec::Drafted;
 use tandem_engine::model::v41::{Limits, Outcome};
 use tandem_engine::verify::GoldenFile;
 use tandem_engine::weights::Files;

@@ -3,14 +3,15 @@
 use std::iter::successors;
 
 use clap::Args;
-use serde_json::Value;
 use tandem_engine::exec::{DraftSource, EngineOptions, Graphs, MAX_LOOKUP_TOKENS, Replay};
 use tandem_engine::kv::PAGE_TOKENS;
 use tandem_engine::model::v41::Config;
 use tandem_engine::model::v41::ledger::CacheLedger;
 use tandem_engine::plan::{self, Placement};
 use tandem_engine::{Error, Result};
-use tandem_hal::{Line, Place, Rule};
+use tandem_hal::{Place, Rule};
+
+use crate::drafting::{Drafting, LEAST_SURVIVAL, Source};
 
 /// Drafts that are looked up for a step, unless the user has said.
 const LOOKUP_TOKENS: i64 = 5;
@@ -66,14 +67,21 @@ pub(crate) struct Limits {
     )]
     pub(crate) draft_max: Option<i64>,
     /// Where drafts come from: "dspark", the model's draft stages, "ngram", what followed the last
-    /// tokens where they came before in the same request, or "off"; greedy answers are the same
-    #[arg(long, value_name = "FROM", value_parser = ["dspark", "ngram", "off"])]
+    /// tokens where they came before in the same request, or "off"; greedy answers are the same.
+    /// "dspark:3" for so many a step; "dspark,adaptive" to leave those unverified that are unlikely
+    /// to stand
+    #[arg(long, visible_alias = "speculative", value_name = "FROM", value_parser = Drafting::short)]
     #[arg(conflicts_with = "speculative_config")]
-    pub(crate) drafts: Option<String>,
+    pub(crate) drafts: Option<Drafting>,
+    /// How likely a draft must be to stand with all before it, by the model's own confidence, to be
+    /// verified; makes drafting adaptive, which means 0.3 if this is left out. Lower where a row more costs
+    /// a step little, as on a device that waits for its memory; higher where steps are full
+    #[arg(long, value_name = "CHANCE", value_parser = chance)]
+    pub(crate) draft_p_min: Option<f64>,
     /// Drafting as JSON: method (dspark or ngram), num_speculative_tokens, rejection_sample_method
-    /// (block or standard)
-    #[arg(long, value_name = "JSON", value_parser = speculation)]
-    pub(crate) speculative_config: Option<Speculation>,
+    /// (block or standard), enable_adaptive_verification
+    #[arg(long, value_name = "JSON", value_parser = Drafting::json)]
+    pub(crate) speculative_config: Option<Drafting>,
     /// Launch kernels one by one instead of replaying steps captured at the start; the same bits
     #[arg(long)]
     pub(crate) enforce_eager: bool,
@@ -100,48 +108,19 @@ pub(crate) fn engram_config(text: &str) -> std::result::Result<Placement, String
     }
 }
 
+fn chance(text: &str) -> std::result::Result<f64, String> {
+    match text.parse() {
+        Ok(chance) if (0.0..=1.0).contains(&chance) => Ok(chance),
+        _ => Err("is no number from 0 to 1".to_owned()),
+    }
+}
+
 fn graphs(text: &str) -> std::result::Result<Graphs, String> {
     match text {
         "full" => Ok(Graphs::Full),
         "segments" => Ok(Graphs::Segments),
         _ => Err("is neither full nor segments".to_owned()),
     }
-}
-
-/// How to draft.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Speculation {
-    tokens: Option<i64>,
-    rule: Option<Rule>,
-    source: DraftSource,
-}
-
-fn speculation(text: &str) -> std::result::Result<Speculation, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
-    let mut speculation = Speculation::default();
-    for (key, value) in value.as_object().ok_or("must be an object")? {
-        match (key.as_str(), value) {
-            ("method", Value::String(method)) if method == "dspark" => {}
-            ("method", Value::String(method)) if method == "ngram" => {
-                speculation.source = DraftSource::Ngram;
-            }
-            ("num_speculative_tokens", Value::Number(tokens)) if tokens.is_i64() => {
-                speculation.tokens = tokens.as_i64();
-            }
-            ("rejection_sample_method", Value::String(name)) => {
-                let rules = [Rule::Block, Rule::Standard];
-                let rule = Rule::parse(name).ok().filter(|rule| rules.contains(rule));
-                let wrong = format!("{key} {name:?} is neither block nor standard");
-                speculation.rule = Some(rule.ok_or(wrong)?);
-            }
-            _ => {
-                let known = "method (dspark or ngram), num_speculative_tokens, \
-                             rejection_sample_method";
-                return Err(format!("{key} cannot be {value} here; known: {known}"));
-            }
-        }
-    }
-    Ok(speculation)
 }
 
 impl Limits {
@@ -155,14 +134,36 @@ impl Limits {
 
     /// When drafts of sampled requests stand.
     pub(crate) fn rule(&self) -> Rule {
-        self.speculative_config.and_then(|config| config.rule).unwrap_or(Rule::Block)
+        self.drafting().rule.unwrap_or(Rule::Block)
+    }
+
+    fn drafting(&self) -> Drafting {
+        self.drafts.or(self.speculative_config).unwrap_or_default()
     }
 
     /// Where drafts come from.
     fn source(&self) -> DraftSource {
-        match self.drafts.as_deref() {
-            Some("ngram") => DraftSource::Ngram,
-            _ => self.speculative_config.map_or_else(DraftSource::default, |config| config.source),
+        match self.drafting().source {
+            Some(Source::From(source)) => source,
+            _ => DraftSource::default(),
+        }
+    }
+
+    /// How likely drafts must be to stand to be verified.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for drafts of which nothing says how likely they are.
+    fn least_survival(&self) -> Result<f64> {
+        let drafting = self.drafting();
+        let is_stages = matches!(drafting.source, None | Some(Source::From(DraftSource::Dspark)));
+        match self.draft_p_min {
+            Some(_) if !is_stages => {
+                let problem =
+                    "only the model's own stages say how likely their drafts are; leave it out";
+                Err(Error::Argument { argument: "--draft-p-min".into(), problem: problem.into() })
+            }
+            Some(chance) => Ok(chance),
+            None => Ok(if drafting.adaptive { LEAST_SURVIVAL } else { 0.0 }),
         }
     }
 
@@ -171,12 +172,20 @@ impl Limits {
     /// # Errors
     /// [`Error::Argument`] for more than can be drafted.
     fn draft_tokens(&self, config: &Config, open: Option<i64>) -> Result<u64> {
-        let asked = self.draft_max.or(self.speculative_config.and_then(|config| config.tokens));
-        match (self.drafts.as_deref(), self.source()) {
-            (Some("off"), _) => Ok(0),
-            (_, DraftSource::Dspark) => Ok(config.draft_tokens(asked.or(open))? as u64),
+        let Drafting { source, tokens, .. } = self.drafting();
+        if let (Some(most), Some(tokens)) = (self.draft_max, tokens)
+            && most != tokens
+        {
+            let problem = format!("{most}, but --drafts says {tokens}; give one of them");
+            return Err(Error::Argument { argument: "--draft-max".into(), problem });
+        }
+        let asked = self.draft_max.or(tokens);
+        match source {
+            Some(Source::Off) => Ok(0),
+            None => Ok(config.draft_tokens(asked.or(open))? as u64),
             // Whoever asks for them gets them, on any device.
-            (_, DraftSource::Ngram) => {
+            Some(Source::From(DraftSource::Dspark)) => Ok(config.draft_tokens(asked)? as u64),
+            Some(Source::From(DraftSource::Ngram)) => {
                 let tokens = u64::try_from(asked.unwrap_or(LOOKUP_TOKENS)).unwrap_or(u64::MAX);
                 within("--draft-max", tokens, 0, MAX_LOOKUP_TOKENS)
             }
@@ -251,6 +260,7 @@ impl Limits {
             context_tokens,
             draft_tokens,
             drafts: self.source(),
+            least_survival: self.least_survival()?,
             skip_upper_half: true,
             step_sizes: if self.enforce_eager { Vec::new() } else { doublings(sequences) },
             pictures: self.pictures(config, pictures)?,
@@ -289,27 +299,5 @@ mod tests {
         assert_eq!(doublings(1), [1]);
         assert_eq!(doublings(4), [1, 2, 4]);
         assert_eq!(doublings(6), [1, 2, 4, 6]);
-    }
-
-    #[test]
-    fn speculation_is_read_strictly() {
-        let text = r#"{"method": "dspark", "num_speculative_tokens": 3,
-                       "rejection_sample_method": "standard"}"#;
-        let (tokens, rule) = (Some(3), Some(Rule::Standard));
-        let expected = Speculation { tokens, rule, ..Default::default() };
-        assert_eq!(speculation(text), Ok(expected));
-        let ngram = speculation(r#"{"method": "ngram"}"#).map(|config| config.source);
-        assert_eq!(ngram, Ok(DraftSource::Ngram));
-        for text in [
-            "",
-            "[]",
-            r#"{"method": "eagle"}"#,
-            r#"{"num_speculative_tokens": "3"}"#,
-            r#"{"rejection_sample_method": "synthetic"}"#,
-            r#"{"tokens": 3}"#,
-        ] {
-            let problem = speculation(text).unwrap_err();
-            assert_eq!(problem.lines().count(), 1, "{problem}");
-        }
     }
 }

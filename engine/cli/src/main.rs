@@ -9,6 +9,7 @@ mod chat;
 mod console;
 mod demo;
 mod doctor;
+mod drafting;
 mod embed;
 mod generate;
 mod interrupt;

@@ -32,7 +32,7 @@ pub(crate) struct SyntheticOptions {
     #[arg(long, value_name = "CONFIG", conflicts_with_all = [
         "n_prompt", "n_gen", "repetitions", "min_decode", "min_prefill", "max_ready", "max_resident",
         "max_model_len", "max_num_batched_tokens", "max_pictures", "language_model_only", "draft_max", "drafts",
-        "speculative_config", "enforce_eager", "graphs",
+        "draft_p_min",         "speculative_config", "enforce_eager", "graphs",
     ])]
     pub(crate) synthetic: Option<String>,
     /// Backbone layers of it, from the first on; as many as fit if left out

@@ -22,6 +22,7 @@ fn the_same_text_whatever_computes_it() {
         &["--temp", "0", "--device", "reference:0,1"][..],
         &["--temp", "0", "--threads", "1"],
         &["--temp", "0", "--draft-max", "5"],
+        &["--temp", "0", "--drafts", "dspark,adaptive"],
         &["--temp", "0", "--drafts", "ngram"],
         &["--temp", "0", "--drafts", "off"],
         &["--temp", "0", "--enforce-eager"],
@@ -142,6 +143,20 @@ fn what_cannot_be_generated_is_refused_before_anything_is_written() {
         (&["generate", PROMPT, "--max-pictures", "9999"], &["--max-pictures", "0 to 4096"]),
         (&["generate", PROMPT, "--image", &png, "-c", "8"], &["prompt: ", "shorten it"]),
         (&["generate", PROMPT, "--draft-max", "6"], &["6", "0 to 5"]),
+        (&["generate", PROMPT, "--drafts", "dspark:6"], &["6", "0 to 5"]),
+        (
+            &["generate", PROMPT, "--drafts", "ngram,adaptive"],
+            &["--drafts", "the model's own stages"],
+        ),
+        (
+            &["generate", PROMPT, "--drafts", "ngram", "--draft-p-min", "0.5"],
+            &["--draft-p-min", "own stages"],
+        ),
+        (&["generate", PROMPT, "--draft-p-min", "1.5"], &["--draft-p-min", "0 to 1"]),
+        (
+            &["generate", PROMPT, "--draft-max", "2", "--drafts", "dspark:3"],
+            &["--draft-max", "--drafts says 3"],
+        ),
         (&["generate", PROMPT, "--speculative-config", "{\"x\":1}"], &["x", "known:"]),
         (&["generate", PROMPT, "--max-num-batched-tokens", "0"], &["--max-num-batched-tokens"]),
         (&["generate", PROMPT, "--gpu-memory-utilization", "2"], &["2 is not above 0"]),

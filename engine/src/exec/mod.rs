@@ -42,7 +42,7 @@ pub use engine::{Clock, Engine};
 pub use event::{DraftCounts, Event, FinishReason, Usage, What};
 pub use forward::{Drafter, Forward, LogProbs, Sample, Sampled};
 pub use geometry::{Geometry, PictureGeometry, UpperHalf};
-pub use network::Network;
+pub use network::{Drafted, Network};
 pub use options::{DraftSource, EngineOptions, Graphs, MAX_LOOKUP_TOKENS, Replay};
 pub use prompt_picture::PromptPicture;
 pub use proposer::{Drafting, Proposer};

@@ -4,6 +4,7 @@ use super::{Batch, DraftBatch, Geometry};
 use crate::error::{Error, Result};
 use crate::kv::PageKind;
 use crate::vision::PictureInput;
+use std::ops::Range;
 use tandem_hal::{Enc, Stream, View};
 
 /// A model with its caches and buffers on one device. Rows are independent of each other, so a
@@ -54,15 +55,37 @@ pub trait Network {
         Err(Error::Internal { invariant: "only models with a vision tower get pictures".into() })
     }
 
-    /// Runs the draft stages: `[tokens, vocab]` f32 logits without the bias of the token before.
+    /// Runs the draft stages.
     ///
     /// # Errors
     /// When the device fails.
-    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View>;
+    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<Drafted>;
 
     /// Adds to `logits` `[rows, vocab]` the bias of the tokens before, `previous` `[rows]` i32.
     ///
     /// # Errors
     /// When the device fails.
     fn bias(&self, previous: &View, logits: &View, on: &dyn Stream) -> Result<()>;
+
+    /// Logits `y` `[rows]` f32 of how likely it is that the tokens of these rows of a draft stand,
+    /// given that all before them do. They may depend on the tokens before, `previous` `[rows]` i32,
+    /// and not on the tokens themselves.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn confidence(
+        &self,
+        drafted: &Drafted,
+        rows: Range<u64>,
+        previous_and_y: (&View, &View),
+        on: &dyn Stream,
+    ) -> Result<()>;
+}
+
+/// What the draft stages computed, before tokens are chosen one block position after the other.
+pub struct Drafted {
+    /// `[tokens, width]` bf16, collapsed and not normed: what the confidence reads.
+    pub hidden: View,
+    /// `[tokens, vocab]` f32, without the bias of the token before.
+    pub logits: View,
 }

@@ -30,6 +30,11 @@ pub struct EngineOptions {
     pub draft_tokens: u64,
     /// Where drafts come from.
     pub drafts: DraftSource,
+    /// Drafts of the model's stages are verified up to the first that is less likely than this to
+    /// stand with all before it, as the stages' own confidence has it; 0 verifies them all. A draft
+    /// pays when its chance is more than the time that its row takes costs in tokens. It is a
+    /// fixed figure and not the step's own, so that an answer does not depend on what runs beside it.
+    pub least_survival: f64,
     /// Whether prompt tokens skip the upper half where that changes nothing.
     pub skip_upper_half: bool,
     /// Numbers of sequences that steps without prompt rows, and drafts, are padded to, ascending
@@ -99,6 +104,14 @@ impl EngineOptions {
             };
             return refuse("draft tokens", problem);
         }
+        if !(0.0..=1.0).contains(&self.least_survival) {
+            return refuse("least survival", format!("{} is not from 0 to 1", self.least_survival));
+        }
+        if self.cuts_drafts() && self.drafts == DraftSource::Ngram {
+            let problem =
+                "only the model's own stages say how likely their drafts are; draft with them";
+            return refuse("least survival", problem.into());
+        }
         let decode = self.sequences * (1 + self.draft_tokens);
         if self.sequences == 0 || self.step_tokens < decode || self.chunk_tokens == 0 {
             let (sequences, tokens) = (self.sequences, self.step_tokens);
@@ -162,6 +175,11 @@ impl EngineOptions {
     /// Whether the draft stages run.
     pub fn runs_stages(&self) -> bool {
         self.draft_tokens > 0 && self.drafts == DraftSource::Dspark
+    }
+
+    /// Whether drafts that are unlikely to stand go unverified.
+    pub fn cuts_drafts(&self) -> bool {
+        self.draft_tokens > 0 && self.least_survival > 0.0
     }
 
     /// Window entries that draft stages use and no sequence owns.

@@ -109,10 +109,7 @@ impl<N: Network> Runner<N> {
         staged: &StagedDraft,
         on: &dyn Stream,
     ) -> Result<()> {
-        let network = &self.network;
-        let logits = network.draft(batch, on)?;
-        let bias = |previous: &_, logits: &_| network.bias(previous, logits, on);
-        self.drafts.draw(&logits, batch, staged, &bias, on)
+        self.drafts.draw(&self.network, batch, staged, on)
     }
 }
 

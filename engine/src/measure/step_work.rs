@@ -55,6 +55,7 @@ impl StepWork {
             context_tokens: most(&|work| work.context_tokens),
             draft_tokens: 0,
             drafts: DraftSource::Dspark,
+            least_survival: 0.0,
             skip_upper_half: false,
             step_sizes: Vec::new(),
             pictures: 0,

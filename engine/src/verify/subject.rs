@@ -72,6 +72,7 @@ impl Subject {
             context_tokens: tokens,
             draft_tokens: geometry.draft_block,
             drafts: DraftSource::Dspark,
+            least_survival: 0.0,
             skip_upper_half: false,
             step_sizes: vec![],
             pictures: 1,

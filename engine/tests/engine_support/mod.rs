@@ -106,6 +106,7 @@ pub fn options() -> EngineOptions {
         context_tokens: 100_000,
         draft_tokens: 5,
         drafts: DraftSource::Dspark,
+        least_survival: 0.0,
         skip_upper_half: true,
         step_sizes: Vec::new(),
         pictures: 0,

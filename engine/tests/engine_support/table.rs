@@ -1,9 +1,12 @@
 //! A model whose logits are a table, on the reference device.
 
 use super::geometry;
+use std::ops::Range;
 use std::sync::Arc;
 use tandem_engine::Result;
-use tandem_engine::exec::{Batch, DraftBatch, Engine, EngineOptions, Geometry, Network, Runner};
+use tandem_engine::exec::{
+    Batch, DraftBatch, Drafted, Engine, EngineOptions, Geometry, Network, Runner,
+};
 use tandem_hal::{Device, Enc, Place, Rule, Stream, View};
 use tandem_reference::RefDevice;
 
@@ -16,6 +19,8 @@ pub struct Table {
     target: Law,
     /// What the draft stages believe.
     draft: Law,
+    /// How sure they are of a token, by the one before.
+    confidence: fn(u32) -> f32,
     logits: View,
 }
 
@@ -46,19 +51,42 @@ impl Network for Table {
         };
         self.write(numbers(&batch.output_at, on).into_iter().map(row), on)
     }
-    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {
+    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<Drafted> {
         let positions = numbers(&batch.position, on).into_iter();
-        self.write(positions.map(|at| (self.draft)(0, at as u64)), on)
+        let logits = self.write(positions.map(|at| (self.draft)(0, at as u64)), on)?;
+        Ok(Drafted { hidden: View::absent(Enc::BF16), logits })
     }
     fn bias(&self, _previous: &View, _logits: &View, _on: &dyn Stream) -> Result<()> {
         Ok(())
+    }
+    fn confidence(
+        &self,
+        _drafted: &Drafted,
+        _rows: Range<u64>,
+        (previous, y): (&View, &View),
+        on: &dyn Stream,
+    ) -> Result<()> {
+        let chance = |id: i32| (self.confidence)(u32::try_from(id).unwrap_or(0));
+        let logit = |id| (chance(id) / (1.0 - chance(id))).ln();
+        let logits = numbers(previous, on).into_iter().map(logit);
+        Ok(on.write(y, &logits.flat_map(f32::to_le_bytes).collect::<Vec<_>>())?)
     }
 }
 
 /// An engine over it.
 pub fn engine(
+    setup: (u64, Rule),
+    laws: (Law, Law),
+    options: EngineOptions,
+) -> Engine<Runner<Table>> {
+    confident_engine(setup, laws, |_| 0.9, options)
+}
+
+/// An engine over a table whose stages say how sure they are.
+pub fn confident_engine(
     (vocab, rule): (u64, Rule),
     (target, draft): (Law, Law),
+    confidence: fn(u32) -> f32,
     options: EngineOptions,
 ) -> Engine<Runner<Table>> {
     let device: Arc<dyn Device> = Arc::new(RefDevice::new());
@@ -68,7 +96,7 @@ pub fn engine(
     let bytes = View::reserved_bytes(Enc::F32, &shape);
     let alloc = device.allocate(bytes, Place::Device, "logits").unwrap();
     let logits = View::dense(&alloc, 0, Enc::F32, &shape).unwrap();
-    let network = Table { geometry, target, draft, logits };
+    let network = Table { geometry, target, draft, confidence, logits };
     let runner = Runner::new(&device, network, &options, rule).unwrap();
     Engine::new(runner, options).unwrap()
 }

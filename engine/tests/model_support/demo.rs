@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::ops::Range;
 
 use tandem_engine::Result;
-use tandem_engine::exec::{Batch, DraftBatch, EngineOptions, Geometry, Network};
+use tandem_engine::exec::{Batch, DraftBatch, Drafted, EngineOptions, Geometry, Network};
 use tandem_engine::model::v41::vision_tower::TowerWeights;
 use tandem_engine::model::v41::{Config, ModelWeights, Resident};
 use tandem_engine::weights::{Checkpoint, Content, Files, Share, Source};
@@ -116,12 +117,22 @@ impl Network for Recorder {
         }
         Ok(logits)
     }
-    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {
-        let logits = self.resident.draft(batch, on)?;
-        self.stays([batch.tokens, batch.sequences, 0, 0], &(batch, &logits));
-        Ok(logits)
+    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<Drafted> {
+        let drafted = self.resident.draft(batch, on)?;
+        let operands = (batch, &drafted.hidden, &drafted.logits);
+        self.stays([batch.tokens, batch.sequences, 0, 0], &operands);
+        Ok(drafted)
     }
     fn bias(&self, previous: &View, logits: &View, on: &dyn Stream) -> Result<()> {
         self.resident.bias(previous, logits, on)
+    }
+    fn confidence(
+        &self,
+        drafted: &Drafted,
+        rows: Range<u64>,
+        tokens: (&View, &View),
+        on: &dyn Stream,
+    ) -> Result<()> {
+        self.resident.confidence(drafted, rows, tokens, on)
     }
 }

@@ -28,6 +28,7 @@ pub static SERVER: LazyLock<TestServer> = LazyLock::new(|| {
         pages: PAGES,
         context_tokens: 1024,
         draft_tokens: 5,
+        least_survival: 0.0,
         drafts: DraftSource::Dspark,
         skip_upper_half: true,
         step_sizes: vec![1, 2, 4],

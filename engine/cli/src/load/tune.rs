@@ -146,6 +146,10 @@ pub(crate) fn tune(common: &Common, options: &Tune) -> Result<ExitCode> {
         let problem = "drafting is searched; leave it out".to_owned();
         return Err(Error::Argument { argument: "--speculative-config".into(), problem });
     }
+    if options.limits.drafts.is_some_and(|drafts| drafts.tokens.is_some()) {
+        let problem = "the number of drafts is searched; leave it out".to_owned();
+        return Err(Error::Argument { argument: "--drafts".into(), problem });
+    }
     let first = load(common, &options.limits, 1)?;
     let dspark = first.source.config.dspark.as_ref();
     let block = dspark.map_or(0, |dspark| dspark.block_size as u64);

@@ -19,7 +19,7 @@ impl<F: Forward> Engine<F> {
             lists.want(schedule.outputs(options.block(geometry)));
             self.work.add_step(geometry, lists.rows.tokens(), lists.upper_tokens());
             if schedule.decodes() {
-                let (rows, pages) = ((lists.sequences, schedule.verifies()), lists.table_pages);
+                let (rows, pages) = ((lists.sequences, lists.rows.tokens()), lists.table_pages);
                 if let Some(shape) = StepShape::padded(options, geometry, rows, pages) {
                     lists.pad(shape);
                 }

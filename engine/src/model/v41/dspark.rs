@@ -16,7 +16,7 @@ use super::head::{Head, HeadScratch, HeadWeights};
 use super::plans::Plans;
 use super::recipe::Recipe;
 use crate::error::Result;
-use crate::exec::DraftBatch;
+use crate::exec::{DraftBatch, Drafted};
 use crate::weights::{Loader, Room, Share};
 
 /// Weights of the draft stages. Embedding and head are the backbone's.
@@ -111,14 +111,6 @@ impl DraftScratch {
             head: HeadScratch::reserve(room, config, share, rows)?,
         })
     }
-}
-
-/// What a draft computed, before tokens are chosen one block position after the other.
-pub struct Drafted {
-    /// `[tokens, hidden]` bf16, collapsed and not normed: what the confidence reads.
-    pub hidden: View,
-    /// `[tokens, vocab]` f32, without the bias of the token before.
-    pub logits: View,
 }
 
 /// The draft stages.

@@ -1,5 +1,7 @@
 //! A model with everything it needs to run steps: caches, buffers, scratch.
 
+use std::ops::Range;
+
 use tandem_hal::{Device, Enc, Stream, View};
 
 use super::caches::{Caches, Pools};
@@ -10,7 +12,7 @@ use super::recipe::Recipe;
 use super::vision_tower::{Tower, TowerWeights};
 use super::weights::ModelWeights;
 use crate::error::{Error, Result};
-use crate::exec::{Batch, DraftBatch, EngineOptions, Geometry, Network};
+use crate::exec::{Batch, DraftBatch, Drafted, EngineOptions, Geometry, Network};
 use crate::kv::PageKind;
 use crate::vision::PictureInput;
 use crate::weights::Room;
@@ -155,14 +157,25 @@ impl Network for Resident {
         tower.forward(on, (&patches.to_bytes(), grid), &rows)
     }
 
-    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<View> {
+    fn draft(&self, batch: &DraftBatch, on: &dyn Stream) -> Result<Drafted> {
         let (drafter, scratch) = self.drafter()?;
-        Ok(drafter.forward(self.lanes.lane(on), batch, &self.caches, scratch)?.logits)
+        drafter.forward(self.lanes.lane(on), batch, &self.caches, scratch)
     }
 
     fn bias(&self, previous: &View, logits: &View, on: &dyn Stream) -> Result<()> {
         let (drafter, _) = self.drafter()?;
         drafter.bias(self.lanes.lane(on), previous, logits)
+    }
+
+    fn confidence(
+        &self,
+        drafted: &Drafted,
+        rows: Range<u64>,
+        (previous, y): (&View, &View),
+        on: &dyn Stream,
+    ) -> Result<()> {
+        let (drafter, _) = self.drafter()?;
+        drafter.confidence(self.lanes.lane(on), &drafted.hidden.rows(rows)?, previous, y)
     }
 }
 
