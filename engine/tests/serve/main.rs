@@ -14,6 +14,7 @@ mod disconnects;
 mod engine_support;
 mod faults;
 mod fields;
+mod first_token;
 mod forms;
 mod joined;
 mod large_bodies;
