@@ -111,14 +111,3 @@ fn a_file_of_keys_without_keys_is_refused() {
     run(&[], "", &["serve", "--port", "0", "--api-key-file", keys]).refused(2, &["keys", "no key"]);
     run(&[], "", &["serve", "--api-key-file", "/no/such"]).refused(2, &["/no/such"]);
 }
-
-#[test]
-fn the_file_that_is_shipped_is_one_of_options() {
-    let file = include_str!("../../../deploy/tandem.toml");
-    let held = options(&[], file, &["--api-key-file", "/dev/null"]);
-    assert_has(&held, &["max-num-seqs = 64", "host = \"0.0.0.0\"", "drain-timeout = 60"]);
-    // The unit gives running requests longer to end than the server takes.
-    let unit = include_str!("../../../deploy/tandem.service");
-    let stop = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec=")).unwrap();
-    assert!(stop.parse::<u64>().unwrap() > 60);
-}
