@@ -228,14 +228,17 @@ impl<F: Forward> Engine<F> {
         PoolPages { compressed: free.compressed + self.cache.idle_pages(), ..free }
     }
 
-    /// Compressed pages that the prefix cache alone holds.
-    pub fn cached_pages(&self) -> u64 {
-        self.cache.idle_pages()
+    /// Compressed pages that the prefix cache alone holds, and window pages that it holds, whether or not a
+    /// request reads them too.
+    pub fn cached_pages(&self) -> (u64, u64) {
+        (self.cache.idle_pages(), self.cache.held_windows())
     }
 
-    /// Pages of each pool, and of these how many nobody owns.
+    /// Pages of each pool, but for those that drafts alone use, and of these how many nobody owns.
     pub fn pool_pages(&self) -> (PoolPages, PoolPages) {
-        (self.options.pool_pages(&self.geometry), self.pools.free())
+        let all = self.options.pool_pages(&self.geometry);
+        let scratch = self.proposer.as_ref().map_or(0, |proposer| proposer.scratch().len() as u64);
+        (PoolPages { window: all.window - scratch, ..all }, self.pools.free())
     }
 
     /// What the prefix cache did.

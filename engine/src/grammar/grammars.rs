@@ -94,15 +94,20 @@ impl Grammars {
     /// The grammar of a form. Takes up to some seconds for the largest forms.
     ///
     /// # Errors
-    /// [`GrammarError::Form`] naming what of it is wrong or not supported.
+    /// [`GrammarError::Form`] naming what of it is wrong or not supported, or that no answer can begin
+    /// by it.
     pub fn compile(&self, form: ReplyForm<'_>) -> Result<Grammar, GrammarError> {
         let grammar = self.grammar(form)?;
         // The library is careful, and is given what strangers wrote.
         let made =
             panic_utils::catch_unwind(AssertUnwindSafe(|| self.factory.create_parser(grammar)));
-        let matcher = Matcher::new(made);
+        let mut matcher = Matcher::new(made);
         if let Some(problem) = matcher.get_error() {
             return Err(GrammarError::Form { problem: one_line(&problem) });
+        }
+        if !matcher.compute_mask_or_eos().is_ok_and(|first| !first.is_zero()) {
+            let problem = "no answer can meet it; allow at least one".to_owned();
+            return Err(GrammarError::Form { problem });
         }
         Ok(Grammar(Arc::new(Compiled {
             matcher: Mutex::new(matcher),

@@ -3,7 +3,7 @@
 use super::lease::IdlePages;
 use super::prefix::PrefixBlock;
 use super::{Lease, PAGE_TOKENS, Page, Prefix};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Weak};
 
@@ -37,6 +37,8 @@ pub struct PrefixCache {
     /// Blocks with windows, by when something went on from there.
     resumable: BTreeSet<(u64, BlockId)>,
     idle: IdlePages,
+    /// Window pages, by how many resume points hold them.
+    held_windows: HashMap<u32, u32>,
     /// Counts uses, and names blocks.
     uses: u64,
     counts: PrefixCounts,
@@ -124,6 +126,7 @@ impl PrefixCache {
             leaves: BTreeSet::new(),
             resumable: BTreeSet::new(),
             idle: IdlePages::default(),
+            held_windows: HashMap::new(),
             uses: 0,
             counts: PrefixCounts::default(),
         }
@@ -248,12 +251,16 @@ impl PrefixCache {
             return;
         }
         self.uses += 1;
+        for page in &windows {
+            *self.held_windows.entry(page.id()).or_default() += 1;
+        }
         (block.windows, block.resumed) = (windows, self.uses);
         self.resumable.insert((self.uses, id));
         while self.resumable.len() > self.resume_points {
             let Some((_, oldest)) = self.resumable.pop_first() else { return };
             let block = self.blocks.get_mut(&oldest).expect("resume points are blocks");
-            block.windows.clear();
+            let windows = std::mem::take(&mut block.windows);
+            self.let_go(&windows);
             self.counts.evicted_resume_points += 1;
         }
     }
@@ -297,6 +304,11 @@ impl PrefixCache {
         self.blocks.len()
     }
 
+    /// Window pages that resume points hold, whether or not a sequence reads them too.
+    pub fn held_windows(&self) -> u64 {
+        self.held_windows.len() as u64
+    }
+
     /// Resume points.
     pub fn resume_points(&self) -> usize {
         self.resumable.len()
@@ -325,6 +337,11 @@ impl PrefixCache {
         let idle = self.blocks.values().filter(|block| block.lease.strong_count() == 0).count();
         if idle as u64 != self.idle_pages() {
             return Err(format!("prefix cache: {} idle pages, not {idle}", self.idle_pages()));
+        }
+        let windows: HashSet<_> = self.window_pages().map(Page::id).collect();
+        if windows.len() != self.held_windows.len() {
+            let (held, counted) = (windows.len(), self.held_windows.len());
+            return Err(format!("prefix cache: {held} window pages are held, not {counted}"));
         }
         let mut followed: HashMap<BlockId, u64> = HashMap::new();
         for before in self.blocks.values().filter_map(|block| block.before) {
@@ -363,6 +380,18 @@ impl PrefixCache {
         })
     }
 
+    /// Window pages that one resume point fewer holds.
+    fn let_go(&mut self, windows: &[Arc<Page>]) {
+        for page in windows {
+            let held =
+                self.held_windows.get_mut(&page.id()).expect("a page that is held is counted");
+            *held -= 1;
+            if *held == 0 {
+                self.held_windows.remove(&page.id());
+            }
+        }
+    }
+
     fn touch(&mut self, id: BlockId) {
         self.uses += 1;
         let block = self.blocks.get_mut(&id).expect("a block that was found is there");
@@ -376,6 +405,7 @@ impl PrefixCache {
         let block = self.blocks.remove(&id).expect("a leaf is a block");
         self.leaves.remove(&(block.used, id));
         self.resumable.remove(&(block.resumed, id));
+        self.let_go(&block.windows);
         if let Some(same) = self.by_hash.get_mut(&block.hash) {
             same.retain(|other| *other != id);
             if same.is_empty() {

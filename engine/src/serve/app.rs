@@ -1,11 +1,11 @@
 //! What every request handler shares.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
+use tokio::sync::watch;
 
 use super::admission::{Admission, Permit};
 use super::answer::{Answer, TextReader};
@@ -58,7 +58,7 @@ pub(super) struct App {
     pub(super) pictures: PictureRoom,
     /// Seconds since 1970 when the server started.
     pub(super) created: u64,
-    is_draining: AtomicBool,
+    is_draining: watch::Sender<bool>,
     /// Made for the first request that wants a form.
     grammars: OnceLock<Result<Grammars, GrammarError>>,
 }
@@ -107,7 +107,7 @@ impl App {
             large_bodies: LargeBodies::new(options.large_body_bytes),
             pictures: PictureRoom::new(options.pictures),
             created,
-            is_draining: AtomicBool::new(false),
+            is_draining: watch::Sender::new(false),
             grammars: OnceLock::new(),
             engine,
             model,
@@ -131,7 +131,13 @@ impl App {
 
     /// Refuses new work from now on.
     pub(super) fn close(&self) {
-        self.is_draining.store(true, Ordering::SeqCst);
+        self.is_draining.send_replace(true);
+    }
+
+    /// Returns when new work is refused.
+    pub(super) async fn closed(&self) {
+        // It lives as long as its sender, which is borrowed here.
+        let _ = self.is_draining.subscribe().wait_for(|is_draining| *is_draining).await;
     }
 
     /// # Errors
@@ -140,7 +146,7 @@ impl App {
         if !self.engine.is_alive() {
             return Err(Failure::EngineStopped.into());
         }
-        if self.is_draining.load(Ordering::SeqCst) {
+        if *self.is_draining.borrow() {
             return Err(Failure::ShutDown.into());
         }
         if !self.engine.is_open() {

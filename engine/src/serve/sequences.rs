@@ -103,14 +103,15 @@ impl<F: Forward> Generator for Sequences<F> {
     fn counts(&self) -> Counts {
         let (total, free) = self.engine.pool_pages();
         let pages = |total, free, cached| PageCounts { total, free, cached };
+        let (cached, cached_windows) = self.engine.cached_pages();
         Counts {
             work: self.engine.work(),
             prefix: self.engine.prefix_counts(),
             replays: self.engine.model().replays(),
             draft_tokens: self.engine.options().draft_tokens,
             pages: [
-                pages(total.compressed, free.compressed, self.engine.cached_pages()),
-                pages(total.window, free.window, 0),
+                pages(total.compressed, free.compressed, cached),
+                pages(total.window, free.window, cached_windows),
                 pages(total.open, free.open, 0),
             ],
         }

@@ -236,7 +236,15 @@ fn errors_have_the_protocol_s_shape() {
         ("service_tier", json!({ "service_tier": "auto" })),
         ("mcp_servers", json!({ "mcp_servers": [] })),
         ("tools[0].type", json!({ "tools": [{ "type": "web_search_20250305", "name": "w" }] })),
-        ("tools[0].strange", json!({ "tools": [{ "name": "w", "strange": 1 }] })),
+        (
+            "tools[0].strange",
+            json!({ "tools": [{ "name": "w", "input_schema": {}, "strange": 1 }] }),
+        ),
+        ("tools[0].input_schema", json!({ "tools": [{ "name": "w" }] })),
+        (
+            "tools[1].name",
+            json!({ "tools": [{ "name": "w", "input_schema": {} }, { "name": "w", "input_schema": {} }] }),
+        ),
         ("messages[0].role", json!({ "messages": [{ "role": "system", "content": "x" }] })),
         (
             "messages[0].content[0].type",

@@ -72,6 +72,37 @@ fn c079_a_huge_body() {
     server.chat(&chat(json!({}))).ok();
 }
 
+/// What a client that waits to be asked for its body, or has more than would be read, announces is refused
+/// at once, and one that sends less than it announced is told what is wrong with it.
+#[test]
+fn c079_an_announced_body() {
+    let server = server();
+    let announce = |bytes: u64, more: &str| {
+        let mut connection = server.connect();
+        let kind = "content-type: application/json\r\n";
+        let head = format!("POST {CHAT} HTTP/1.1\r\nhost: test\r\n{kind}{more}content-length: ");
+        connection.send(format!("{head}{bytes}\r\n\r\n").as_bytes());
+        connection.reply().refusal(413);
+    };
+    // Before the time that bodies have.
+    let start = Instant::now();
+    announce(2 << 20, "expect: 100-continue\r\n");
+    announce(1 << 40, "");
+    assert!(start.elapsed() < Duration::from_millis(700));
+    announce(2 << 20, "");
+}
+
+#[test]
+fn c079_another_encoding() {
+    let server = server();
+    let mut connection = server.connect();
+    let kind = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
+    let head = format!("POST {CHAT} HTTP/1.1\r\nhost: test\r\n{kind}content-length: 2\r\n\r\n{{}}");
+    connection.send(head.as_bytes());
+    let (_, message) = connection.reply().refusal(400);
+    assert!(message.contains("content-encoding"), "{message}");
+}
+
 #[test]
 fn c079_null_is_as_absent() {
     let server = server();

@@ -177,6 +177,10 @@ fn c080_other_fields_are_named() {
         ("tools[0].function.name", json!({ "tools": [{ "function": {} }] })),
         ("tools[0].type", json!({ "tools": [{ "type": "custom" }] })),
         (
+            "tools[1].function.name",
+            json!({ "tools": [{ "function": { "name": "w" } }, { "function": { "name": "w" } }] }),
+        ),
+        (
             "tools[0].function.parameters",
             json!({ "tools": [{ "function": { "name": "f", "parameters": 1 } }] }),
         ),

@@ -134,6 +134,13 @@ fn a_form_that_cannot_be_held_is_named() {
             json!({ "response_format": response_format(), "tools": tool, "tool_choice": "required" }),
         ),
         ("guided_json", json!({ "guided_json": {} })),
+        // No answer can begin by these.
+        ("response_format.json_schema.schema", of_schema(json!({ "$ref": "#" }))),
+        ("structured_outputs.regex", json!({ "structured_outputs": { "regex": "[^\\s\\S]" } })),
+        (
+            "structured_outputs.grammar",
+            json!({ "structured_outputs": { "grammar": "start: start" } }),
+        ),
     ] {
         let (param, message) = refused(more);
         assert_eq!(param.as_deref(), Some(named), "{message}");

@@ -59,6 +59,34 @@ fn an_idle_server_stops_at_once() {
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
 }
 
+/// A request whose body is not all there when the server is asked to stop is told so.
+#[test]
+fn half_a_body_is_refused_when_the_server_stops() {
+    let server = TestServer::of(Scripted::saying(ids("Call me")));
+    let mut half = server.connect();
+    let kind = "content-type: application/json\r\ncontent-length: 10\r\n";
+    half.send(
+        format!("POST /v1/chat/completions HTTP/1.1\r\nhost: test\r\n{kind}\r\n{{").as_bytes(),
+    );
+    // It was read once another request has been answered.
+    server.chat(&chat(json!({}))).ok();
+    let start = Instant::now();
+    server.stop().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    let (_, message) = half.reply().refusal(503);
+    assert!(message.contains("shutting down"), "{message}");
+}
+
+/// A name that is no text is a name of nothing.
+#[test]
+fn paths_that_are_no_text_are_not_there() {
+    let server = TestServer::of(Scripted::saying(ids("Call me")));
+    for path in ["/v1/models/%ff", "/page/%ff"] {
+        let (_, message) = server.get(path).refusal(404);
+        assert!(message.contains(path), "{message}");
+    }
+}
+
 /// One request that fails is its own affair.
 #[test]
 fn one_failed_request_leaves_the_others() {

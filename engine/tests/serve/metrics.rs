@@ -134,7 +134,11 @@ fn pages_and_failures_are_told() {
     assert_eq!((of("used"), of("cached") + of("free")), (0.0, PAGES as f64));
     assert_eq!(of("cached"), 3.0, "three whole pages of the prompt stay for others");
     page.assert_is("v41_cache_usage_ratio{kind=\"compressed\"}", 0);
-    assert!(page.value("v41_cache_usage_ratio{kind=\"window\"}") > 0.0, "resume points hold some");
+    let windows =
+        |state| page.value(&format!("v41_cache_pages{{kind=\"window\",state=\"{state}\"}}"));
+    assert!(windows("cached") > 0.0, "resume points hold some");
+    assert_eq!(windows("used"), 0.0);
+    page.assert_is("v41_cache_usage_ratio{kind=\"window\"}", 0);
     let build = "v41_build_info{version=\"0.1.0\",checkpoint=\"demo\",numerics=\"\"}";
     page.assert_is(build, 1);
 }

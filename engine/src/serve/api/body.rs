@@ -12,6 +12,7 @@ use super::json;
 use crate::serve::app::App;
 use crate::serve::body_room::HeldRoom;
 use crate::serve::caller::Caller;
+use crate::serve::job::Failure;
 
 /// How much of a body that is refused is read and dropped before the answer, so that a client which
 /// sends everything before it listens gets to hear the refusal.
@@ -21,9 +22,9 @@ const DROPPED_BYTES: usize = 256 << 20;
 /// the runtime; large ones one at a time. The room that the body takes is held until then.
 ///
 /// # Errors
-/// Those of `prepare`; 400 for another content type or what is not a JSON object, 408 when it takes
-/// too long, 413 when it is too long, 429 when the bodies of other requests take all the memory
-/// there is for them.
+/// Those of `prepare`; 400 for another content type or encoding or what is not a JSON object, 408 when it
+/// takes too long, 413 when it is too long, 429 when the bodies of other requests take all the memory
+/// there is for them, 503 when the server is to stop before it is all there.
 pub(super) async fn read_object<T: Send + 'static>(
     app: &Arc<App>,
     headers: &HeaderMap,
@@ -37,10 +38,25 @@ pub(super) async fn read_object<T: Send + 'static>(
             "content-type is {found}; send the body as application/json"
         )));
     }
-    let timeout = app.options.body.timeout;
-    let (bytes, room) = tokio::time::timeout(timeout, read_bytes(app, body))
-        .await
-        .map_err(|_| ApiError::too_slow(timeout.as_secs_f64()))??;
+    let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
+    if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
+        return Err(ApiError::bad_request("content-encoding is not supported; send plain JSON"));
+    }
+    let (timeout, limit_bytes) = (app.options.body.timeout, app.options.body.bytes);
+    let is_too_large = announced(headers).is_some_and(|bytes| bytes > limit_bytes as u64);
+    if is_too_large && waits(headers) {
+        return Err(ApiError::too_large(limit_bytes));
+    }
+    let arrival = async {
+        tokio::select! {
+            read = tokio::time::timeout(timeout, read_bytes(app, body)) => read,
+            () = app.closed() => Ok(Err(Failure::ShutDown.into())),
+        }
+    };
+    let (bytes, room) = arrival.await.map_err(|_| match is_too_large {
+        true => ApiError::too_large(limit_bytes),
+        false => ApiError::too_slow(timeout.as_secs_f64()),
+    })??;
     let (body_bytes, shared) = (bytes.len(), Arc::clone(app));
     let work = move |caller: &Caller| {
         let _room = room;
@@ -49,6 +65,18 @@ pub(super) async fn read_object<T: Send + 'static>(
         prepare(&shared, fields, caller)
     };
     app.large_bodies.run(body_bytes, work).await
+}
+
+/// Bytes that the body is to have.
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Whether a client hears a refusal before it has sent its body: it waits to be asked for it, or will
+/// have more to send than is read.
+fn waits(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::EXPECT)
+        || announced(headers).is_some_and(|bytes| bytes > DROPPED_BYTES as u64)
 }
 
 /// The fields of a body.

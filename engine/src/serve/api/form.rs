@@ -176,7 +176,10 @@ fn choices(path: &str, texts: Vec<Value>) -> Result<Vec<String>, ApiError> {
     }
     let text = |(index, text)| match text {
         Value::String(text) if !text.is_empty() => Ok(text),
-        other => Err(wrong_type(&format!("{path}[{index}]"), "a text that is not empty", &other)),
+        Value::String(_) => {
+            Err(ApiError::invalid(&format!("{path}[{index}]"), "is empty; leave it out"))
+        }
+        other => Err(wrong_type(&format!("{path}[{index}]"), "a string", &other)),
     };
     texts.into_iter().enumerate().map(text).collect()
 }

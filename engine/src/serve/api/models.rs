@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::http::Uri;
 use serde_json::{Value, json};
 
 use super::error::ApiError;
@@ -14,11 +16,13 @@ pub(in crate::serve) async fn list(State(app): State<Arc<App>>) -> Json<Value> {
     Json(json!({ "object": "list", "data": [model(&app)] }))
 }
 
-/// The model by its name.
+/// The model by its name. One that is no text is none.
 pub(in crate::serve) async fn one(
     State(app): State<Arc<App>>,
-    Path(name): Path<String>,
+    name: Result<Path<String>, PathRejection>,
+    uri: Uri,
 ) -> Result<Json<Value>, ApiError> {
+    let Ok(Path(name)) = name else { return Err(ApiError::no_such_path(uri.path())) };
     app.check_model(Some(&name))?;
     Ok(Json(model(&app)))
 }

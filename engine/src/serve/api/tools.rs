@@ -1,5 +1,7 @@
 //! Declared tools and the choice among them.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::call_field::CallRules;
@@ -12,7 +14,7 @@ type Tools = (Vec<Tool>, ToolChoice, CallRules);
 
 /// Takes `tools`, `tool_choice` and `parallel_tool_calls` of a chat request.
 pub(super) fn take_tools(fields: &mut Fields) -> Result<Tools, ApiError> {
-    take(fields, |mut fields| {
+    take(fields, "function.name", |mut fields| {
         function_type(&mut fields)?;
         let function = fields.object("function")?.ok_or_else(|| fields.missing("function"))?;
         fields.finish()?;
@@ -22,7 +24,7 @@ pub(super) fn take_tools(fields: &mut Fields) -> Result<Tools, ApiError> {
 
 /// The same of a response, where what a function is stands beside its type.
 pub(super) fn take_functions(fields: &mut Fields) -> Result<Tools, ApiError> {
-    take(fields, |mut fields| {
+    take(fields, "name", |mut fields| {
         function_type(&mut fields)?;
         Ok(fields)
     })
@@ -30,6 +32,7 @@ pub(super) fn take_functions(fields: &mut Fields) -> Result<Tools, ApiError> {
 
 fn take(
     fields: &mut Fields,
+    name: &str,
     function: impl Fn(Fields) -> Result<Fields, ApiError>,
 ) -> Result<Tools, ApiError> {
     let mut rules = CallRules::default();
@@ -43,6 +46,7 @@ fn take(
             tool(function(fields)?, &mut rules)
         })
         .collect::<Result<Vec<_>, _>>()?;
+    check_names(&tools, name)?;
     rules.one_call = fields.boolean("parallel_tool_calls")? == Some(false);
     let choice = match fields.take("tool_choice") {
         None => ToolChoice::Auto,
@@ -52,6 +56,21 @@ fn take(
         return Err(ApiError::invalid("tool_choice", "\"required\" needs at least one tool"));
     }
     Ok((tools, choice, rules))
+}
+
+/// Calls say which tool they are for by its name alone.
+///
+/// # Errors
+/// 400 for a name that an earlier tool has; `name` is where each has its own.
+pub(super) fn check_names(tools: &[Tool], name: &str) -> Result<(), ApiError> {
+    let mut known = HashMap::new();
+    for (at, tool) in tools.iter().enumerate() {
+        if let Some(earlier) = known.insert(tool.name.as_str(), at) {
+            let path = format!("tools[{at}].{name}");
+            return Err(ApiError::invalid(&path, format!("tools[{earlier}] has it; rename one")));
+        }
+    }
+    Ok(())
 }
 
 fn tool(mut function: Fields, rules: &mut CallRules) -> Result<Tool, ApiError> {

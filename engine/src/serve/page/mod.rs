@@ -4,7 +4,8 @@
 //! them, talk to nobody but this server and parse no text as markup, whatever a model says.
 
 use axum::extract::Path;
-use axum::http::{HeaderName, StatusCode, header};
+use axum::extract::rejection::PathRejection;
+use axum::http::{HeaderName, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
 use super::api::error::ApiError;
@@ -50,7 +51,11 @@ pub(super) async fn index() -> Response {
 }
 
 /// Answers `/page/NAME`.
-pub(super) async fn file(Path(name): Path<String>) -> Result<Response, ApiError> {
+pub(super) async fn file(
+    name: Result<Path<String>, PathRejection>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let Ok(Path(name)) = name else { return Err(ApiError::no_such_path(uri.path())) };
     let file = OTHERS.into_iter().find(|file| file.name == name);
     file.map(File::into_response).ok_or_else(|| ApiError::no_such_path(&format!("{FOLDER}{name}")))
 }

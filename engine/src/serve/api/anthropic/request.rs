@@ -1,6 +1,6 @@
 //! Fields of a request besides its messages.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::blocks::take_messages;
 use crate::sample::SamplingParameters;
@@ -9,6 +9,7 @@ use crate::serve::api::chat::ChatRequest;
 use crate::serve::api::error::ApiError;
 use crate::serve::api::fields::{Fields, wrong_type};
 use crate::serve::api::sampling::{ANY_LIMIT, ReplyFields};
+use crate::serve::api::tools::check_names;
 use crate::serve::app::App;
 use crate::text::{Conversation, Effort, Tool, ToolChoice};
 
@@ -61,7 +62,7 @@ fn tools(fields: &mut Fields, rules: &mut CallRules) -> Result<Vec<Tool>, ApiErr
         let parameters = match tool.take("input_schema") {
             Some(schema @ Value::Object(_)) => schema,
             Some(other) => return Err(wrong_type(&path, "an object", &other)),
-            None => json!({}),
+            None => return Err(tool.missing("input_schema")),
         };
         if tool.boolean("strict")? == Some(true) {
             rules.strict.push(name.clone());
@@ -72,7 +73,9 @@ fn tools(fields: &mut Fields, rules: &mut CallRules) -> Result<Vec<Tool>, ApiErr
         }
         Ok(Tool { name, description, parameters })
     };
-    list.into_iter().enumerate().map(tool).collect()
+    let tools = list.into_iter().enumerate().map(tool).collect::<Result<Vec<_>, _>>()?;
+    check_names(&tools, "name")?;
+    Ok(tools)
 }
 
 fn tool_choice(
