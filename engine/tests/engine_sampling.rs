@@ -67,6 +67,40 @@ fn c073_c074_log_probabilities_are_of_the_raw_logits() {
     assert!(answer.log_probs.iter().all(|row| row.top.is_empty() && row.chosen < -0.4));
 }
 
+/// Of the logits that the token is chosen by, or of those before any penalty, bias or mask.
+#[test]
+fn c073_log_probabilities_after_penalties_or_before() {
+    let raw = [-0.407_606, -1.407_606, -2.407_606];
+    // With 2 added to the logit of id 2 they are 2, 1, 2.
+    let processed = [-0.861_995, -1.861_995, -0.861_995];
+    for draft in [two_one_zero as Law, zero_one_two] {
+        for drafts in [false, true] {
+            for (raw_log_probs, values, order) in
+                [(true, raw, [0, 1, 2]), (false, processed, [0, 2, 1])]
+            {
+                let sampling = SamplingParameters {
+                    log_probs: Some(3),
+                    raw_log_probs,
+                    logit_bias: vec![(2, 2.0)],
+                    temperature: 1.0,
+                    seed: Some(2),
+                    ..Default::default()
+                };
+                let answer = one((3, Rule::Block), (two_one_zero, draft), sampling, drafts);
+                assert!(answer.tokens.contains(&2), "the bias tells");
+                for (token, row) in answer.tokens.iter().zip(&answer.log_probs) {
+                    let ids: Vec<_> = row.top.iter().map(|(id, _)| *id).collect();
+                    assert_eq!(ids, order, "raw {raw_log_probs}");
+                    assert!((row.chosen - values[*token as usize]).abs() < 1e-5, "{row:?}");
+                    for (id, value) in &row.top {
+                        assert!((value - values[*id as usize]).abs() < 1e-5, "{row:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn c054_greedy_tokens_do_not_depend_on_drafts_or_rules() {
     let laws: (Law, Law) = (scattered, scattered_otherwise);

@@ -25,9 +25,11 @@ pub struct SamplingParameters {
     /// Added to the logits of ids, in [-100, 100].
     pub logit_bias: Vec<(u32, f32)>,
     /// Log-probabilities wanted: `None` for none, `Some(0)` for the token's own, `Some(n)` for the
-    /// `n` best besides. They are of the logits after penalties and bias, before temperature and
-    /// filters, and the same with and without drafts.
+    /// `n` best besides. They are of the logits after penalties, bias and masks, before temperature
+    /// and filters, and the same with and without drafts.
     pub log_probs: Option<u64>,
+    /// Whether they are of the logits as the model gives them instead.
+    pub raw_log_probs: bool,
     /// The same seed and the same prompt give the same tokens, whatever else runs. With drafts a
     /// sampled token is drawn by another rule, so on and off agree in law but not in tokens;
     /// greedy tokens are the same. `None` takes a fresh one.
@@ -46,6 +48,7 @@ impl Default for SamplingParameters {
             frequency_penalty: 0.0,
             logit_bias: Vec::new(),
             log_probs: None,
+            raw_log_probs: false,
             seed: None,
         }
     }

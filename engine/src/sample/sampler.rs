@@ -128,7 +128,12 @@ impl Sampler {
         }
         let lane = Lane { stream: on, workspace: &self.workspace, side: None };
         let firsts = self.firsts(samples);
+        let mut raw = Vec::new();
         for (sample, first) in samples.iter().zip(&firsts) {
+            if wants_raw(sample) {
+                let rows = logits.rows(*first..first + 1 + sample.drafts.len() as u64)?;
+                raw.push((on.read(&rows)?, rows));
+            }
             if sample.parameters.changes_logits() {
                 self.penaliser.run(logits, *first, sample, lane)?;
             }
@@ -155,6 +160,8 @@ impl Sampler {
             }
         };
         let mut sampled: Vec<_> = firsts.iter().zip(samples).enumerate().map(answer).collect();
+        // Nothing else is read from them any more.
+        raw.iter().try_for_each(|(bytes, rows)| on.write(rows, bytes))?;
         self.add_log_probs(logits, samples, &firsts, &mut sampled, on)?;
         Ok(sampled)
     }
@@ -221,6 +228,14 @@ impl Sampler {
         }
         Ok(())
     }
+}
+
+/// Whether logits of a sample are kept as they are before it changes them. Few requests do so: they
+/// wait on the host rather than in a buffer as large as all outputs.
+fn wants_raw(sample: &Sample<'_>) -> bool {
+    let parameters = sample.parameters;
+    let changes = parameters.changes_logits() || !sample.masks.is_empty();
+    parameters.raw_log_probs && parameters.log_probs.is_some() && changes
 }
 
 /// The answer for a sample from what its rows drew, when some drafts stood and a token came after.

@@ -142,6 +142,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/v1/messages/count_tokens", post(messages::count))
         .route("/tokenize", post(tokens::tokenize))
         .route("/detokenize", post(tokens::detokenize))
+        .route("/render", post(tokens::render))
         .route("/version", get(tokens::version))
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)

@@ -28,8 +28,8 @@ pub(super) enum Frame {
 
 /// How an API writes streamed answers. What it has written waits to be taken.
 pub(super) trait Chunks: Send + Unpin + 'static {
-    /// Writes a piece of the answer at `place`.
-    fn write(&mut self, place: usize, piece: Piece);
+    /// Writes a piece of the answer at `place`; `answers` says how much there is with it.
+    fn write(&mut self, place: usize, piece: Piece, answers: &Answers);
 
     /// Writes what follows the last piece.
     fn end(&mut self, usage: Usage);
@@ -58,7 +58,7 @@ impl<C: Chunks> Frames<C> {
                 return Poll::Ready(None);
             }
             match ready!(self.answers.poll_piece(context)) {
-                Some(Ok((place, piece))) => self.chunks.write(place, piece),
+                Some(Ok((place, piece))) => self.chunks.write(place, piece, &self.answers),
                 None => {
                     self.is_over = true;
                     self.chunks.end(self.answers.usage());

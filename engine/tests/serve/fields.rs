@@ -165,6 +165,12 @@ fn c080_other_fields_are_named() {
         ("no_such_field", json!({ "no_such_field": 1 })),
         ("stream_options.extra", json!({ "stream": true, "stream_options": { "extra": 1 } })),
         ("stream_options", json!({ "stream_options": { "include_usage": true } })),
+        (
+            "stream_options.continuous_usage_stats",
+            json!({ "stream": true, "stream_options": { "continuous_usage_stats": true } }),
+        ),
+        ("logprobs_mode", json!({ "logprobs_mode": "raw" })),
+        ("logprobs_mode", json!({ "logprobs": true, "logprobs_mode": "raw_logits" })),
         ("functions", json!({ "functions": [] })),
         ("stop_token_ids", json!({ "stop_token_ids": 1 })),
         ("stop_token_ids", json!({ "stop_token_ids": vec![1; 129] })),
@@ -302,6 +308,7 @@ fn fields_of_completions() {
         ("best_of", json!({ "best_of": 2 })),
         ("suffix", json!({ "suffix": "x" })),
         ("logprobs", json!({ "logprobs": 21 })),
+        ("logprobs_mode", json!({ "logprobs_mode": "raw" })),
         ("tools", json!({ "tools": [] })),
         ("no_such_field", json!({ "no_such_field": {} })),
     ] {

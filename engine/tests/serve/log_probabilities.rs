@@ -39,6 +39,30 @@ fn c073_one_entry_per_token_in_falling_order() {
     }
 }
 
+/// Of the logits that tokens are chosen by, unless those of the model are asked for.
+#[test]
+fn either_kind_is_asked_for_by_its_name() {
+    let server = TestServer::of(Scripted::saying(ids("Call me")));
+    let raw = |mode: Option<&str>| {
+        let more = json!({ "logprobs": true, "logprobs_mode": mode });
+        server.chat(&chat(more)).ok();
+        let more = json!({ "logprobs": 1, "logprobs_mode": mode });
+        server.completion(&completion(more)).ok();
+        let more = json!({
+            "input": "x", "include": ["message.output_text.logprobs"], "logprobs_mode": mode,
+        });
+        server.post("/v1/responses", &more).ok();
+        let jobs = std::mem::take(&mut server.seen.lock().unwrap().jobs);
+        jobs.iter().map(|job| job.sampling.raw_log_probs).collect::<Vec<_>>()
+    };
+    assert_eq!(raw(None), [false; 3]);
+    assert_eq!(raw(Some("processed")), [false; 3]);
+    assert_eq!(raw(Some("raw")), [true; 3]);
+    let more = json!({ "input": "x", "logprobs_mode": "raw" });
+    let (param, _) = server.post("/v1/responses", &more).refusal(400);
+    assert_eq!(param.as_deref(), Some("logprobs_mode"));
+}
+
 #[test]
 fn none_unless_asked_for() {
     let server = TestServer::of(Scripted::saying(ids("Call me")));

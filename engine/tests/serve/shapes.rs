@@ -56,6 +56,27 @@ fn c081_usage_comes_last_and_only_when_wanted() {
     }
 }
 
+/// Counts grow from chunk to chunk, and the last choice has as many as the whole.
+#[test]
+fn c081_usage_with_every_chunk() {
+    let server = server_saying("Call me Ishmael.", Then::Stop);
+    let options = json!({ "include_usage": true, "continuous_usage_stats": true });
+    let more = json!({ "n": 2, "stream": true, "stream_options": options });
+    for streamed in [server.chat(&chat(more.clone())), server.completion(&completion(more))] {
+        let streamed = streamed.events();
+        let usages: Vec<_> = streamed.chunks.iter().map(|chunk| &chunk["usage"]).collect();
+        let tokens = |usage: &&Value| usage["completion_tokens"].as_u64().unwrap();
+        let counts: Vec<_> = usages.iter().map(tokens).collect();
+        assert!(counts.is_sorted() && counts[0] <= 1, "{counts:?}");
+        assert!(counts.windows(2).all(|pair| pair[1] - pair[0] <= 1), "{counts:?}");
+        let (last, before) = usages.split_last().unwrap();
+        assert_eq!(before.last(), Some(last));
+        assert!(usages.iter().all(|usage| usage["prompt_tokens"] == last["prompt_tokens"]));
+        assert!(last["prompt_tokens"].as_u64() > Some(0) && tokens(last) > 4);
+        assert!(streamed.done);
+    }
+}
+
 #[test]
 fn c081_usage_adds_up() {
     let server = server_saying("Hm.</think>Call me", Then::Stop);

@@ -1,4 +1,4 @@
-//! `/tokenize`, `/detokenize` and `/version`.
+//! `/tokenize`, `/detokenize`, `/render` and `/version`.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,19 @@ fn tokens_are_those_of_the_prompts() {
     let back = server.post("/detokenize", &json!({ "tokens": bare["tokens"] })).ok();
     assert_eq!(back["prompt"], text);
     assert_eq!(server.get("/version").ok()["version"], env!("CARGO_PKG_VERSION"));
+    merge(&mut messages, json!({ "max_tokens": 3, "temperature": 0 }));
+    let rendered = server.post("/render", &messages).ok();
+    for field in ["tokens", "count", "max_model_len"] {
+        assert_eq!(rendered[field], tokens(&messages)[field], "{field}");
+    }
+    let text = rendered["prompt"].as_str().unwrap();
+    assert!(text.starts_with("<｜begin▁of▁sentence｜>") && text.contains("<｜User｜>"), "{text}");
+    assert!(text.contains(messages["messages"][0]["content"].as_str().unwrap()), "{text}");
+    let back = server.post("/detokenize", &json!({ "tokens": rendered["tokens"] })).ok();
+    assert_eq!(back["prompt"], text);
     for (path, named, body) in [
+        ("/render", "messages", json!({})),
+        ("/render", "messages", json!({ "prompt": "x" })),
         ("/tokenize", "messages", json!({})),
         ("/tokenize", "no_such_field", json!({ "prompt": "x", "no_such_field": 1 })),
         ("/detokenize", "tokens", json!({})),

@@ -75,7 +75,7 @@ pub(in crate::serve) async fn answer(
     let origin = Origin { peer, endpoint: "/v1/chat/completions" };
     let answers = app.start(origin, vec![submission], reply.replies, reader, permit).await?;
     let response = if reply.stream {
-        let chunks = stream(answers.len(), &app, reply.include_usage);
+        let chunks = stream(&answers, &app, reply.usage);
         sse::respond(answers, chunks, app.options.ping_interval)
     } else {
         whole_reply(answers, &app).await?
@@ -90,7 +90,7 @@ pub(super) fn read(app: &App, mut fields: Fields) -> Result<ChatRequest, ApiErro
     let (thinking, effort) = take_thinking(&mut fields)?;
     let (response_format, form) = FormField::take_chat(&mut fields)?;
     let mut reply = ReplyFields::take(&mut fields, app.vocabulary())?;
-    reply.sampling.log_probs = logprobs::take_chat(&mut fields)?;
+    logprobs::take_chat(&mut fields, &mut reply.sampling)?;
     fields.finish_knowing(unsupported::chat_field)?;
     let conversation = Conversation {
         tools,

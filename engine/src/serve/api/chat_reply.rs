@@ -6,7 +6,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use super::chunks::{AnswerChunks, Spelling};
+use super::chunks::{AnswerChunks, Spelling, StreamUsage};
 use super::error::ApiError;
 use super::logprobs::chat_entry;
 use crate::serve::answer::Piece;
@@ -71,12 +71,16 @@ fn content_of(reply: &Reply) -> Value {
 }
 
 /// The chunks of streamed replies, each of which begins with its role.
-pub(super) fn stream(replies: usize, app: &App, include_usage: bool) -> AnswerChunks<ChatSpelling> {
+pub(super) fn stream(
+    answers: &Answers,
+    app: &App,
+    usage: StreamUsage,
+) -> AnswerChunks<ChatSpelling> {
     let first = json!({ "role": "assistant", "content": "" });
     let first: Vec<_> =
-        (0..replies).map(|place| change(place, &first, &Value::Null, None)).collect();
+        (0..answers.len()).map(|place| change(place, &first, &Value::Null, None)).collect();
     let spelling = ChatSpelling { tokenizer: Arc::clone(&app.model.tokenizer) };
-    AnswerChunks::new(Stamp::new("chatcmpl-", app), include_usage, spelling, first)
+    AnswerChunks::new(Stamp::new("chatcmpl-", app), (usage, answers), spelling, first)
 }
 
 /// One choice of a chunk.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::body::read_object;
 use super::chat_reply::finish_word;
-use super::chunks::{AnswerChunks, Spelling};
+use super::chunks::{AnswerChunks, Spelling, StreamUsage};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::form::{self, FormField};
@@ -73,7 +73,7 @@ pub(in crate::serve) async fn answer(
         app.start(origin, submissions, replies, || TextReader::plain(&reply.stop), permit).await?;
     let starts: Vec<_> = echoes.into_iter().flat_map(|echo| vec![echo; replies]).collect();
     let response = if reply.stream {
-        let chunks = stream(&starts, &app, reply.include_usage);
+        let chunks = stream(&starts, &app, (reply.usage, &answers));
         sse::respond(answers, chunks, app.options.ping_interval)
     } else {
         whole_reply(answers, starts, &app).await?
@@ -99,7 +99,7 @@ fn read(app: &App, mut fields: Fields) -> Result<CompletionRequest, ApiError> {
         return Err(ApiError::invalid("prompt", problem));
     }
     let form = FormField::take(&mut fields)?;
-    reply.sampling.log_probs = logprobs::take_completion(&mut fields)?;
+    logprobs::take_completion(&mut fields, &mut reply.sampling)?;
     if echo && reply.sampling.log_probs.is_some() {
         let problem = "not together with logprobs: those of a prompt are not computed";
         return Err(ApiError::unsupported("echo", problem));
@@ -206,14 +206,18 @@ fn choice(
 }
 
 /// The chunks of streamed completions; those with a start begin with it.
-fn stream(starts: &[String], app: &App, include_usage: bool) -> AnswerChunks<CompletionSpelling> {
+fn stream(
+    starts: &[String],
+    app: &App,
+    usage: (StreamUsage, &Answers),
+) -> AnswerChunks<CompletionSpelling> {
     let started = starts.iter().enumerate().filter(|(_, start)| !start.is_empty());
     let first: Vec<_> = started.map(|(place, start)| choice(place, start, None, None)).collect();
     let spelling = CompletionSpelling {
         tokenizer: Arc::clone(&app.model.tokenizer),
         logprobs: starts.iter().map(|_| CompletionLogprobs::default()).collect(),
     };
-    AnswerChunks::new(Stamp::new("cmpl-", app), include_usage, spelling, first)
+    AnswerChunks::new(Stamp::new("cmpl-", app), usage, spelling, first)
 }
 
 /// Completions by what each chunk adds to them.

@@ -1,44 +1,75 @@
 //! Log-probabilities in the shapes of the endpoints.
 //!
-//! There is one entry per generated token, of reasoning and markup too, the stop token excepted.
+//! They are of the logits that tokens are chosen by, after penalties, biases and what a form leaves,
+//! or with `"logprobs_mode": "raw"` as the model gives them; before temperature and limits either
+//! way. There is one entry per generated token, of reasoning and markup too, the stop token excepted.
 //! A value of minus infinity, which JSON cannot say, is -9999, as the protocol's owner has it.
 
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
 use super::fields::Fields;
-use crate::sample::MAX_LOG_PROBS;
+use crate::sample::{MAX_LOG_PROBS, SamplingParameters};
 use crate::serve::job::GeneratedToken;
 use crate::text::Tokenizer;
 
 /// Stands for minus infinity.
 const NEVER: f32 = -9999.0;
 
-/// Takes `logprobs` and `top_logprobs` of a chat request.
-pub(super) fn take_chat(fields: &mut Fields) -> Result<Option<u64>, ApiError> {
+/// Takes `logprobs`, `top_logprobs` and `logprobs_mode` of a chat request.
+pub(super) fn take_chat(
+    fields: &mut Fields,
+    sampling: &mut SamplingParameters,
+) -> Result<(), ApiError> {
     let wanted = fields.boolean("logprobs")?.unwrap_or(false);
-    match (wanted, top(fields, "top_logprobs")?) {
-        (true, top) => Ok(Some(top.unwrap_or(0))),
-        (false, None) => Ok(None),
-        (false, Some(_)) => Err(ApiError::invalid("top_logprobs", "only with \"logprobs\": true")),
-    }
+    sampling.log_probs = match (wanted, top(fields, "top_logprobs")?) {
+        (true, top) => Some(top.unwrap_or(0)),
+        (false, None) => None,
+        (false, Some(_)) => {
+            return Err(ApiError::invalid("top_logprobs", "only with \"logprobs\": true"));
+        }
+    };
+    take_mode(fields, sampling)
 }
 
-/// Takes `top_logprobs` of a response, which wants log-probabilities or not.
-pub(super) fn take_response(fields: &mut Fields, wanted: bool) -> Result<Option<u64>, ApiError> {
-    match (wanted, top(fields, "top_logprobs")?) {
-        (true, top) => Ok(Some(top.unwrap_or(0))),
-        (false, None | Some(0)) => Ok(None),
+/// Takes `top_logprobs` and `logprobs_mode` of a response, which wants log-probabilities or not.
+pub(super) fn take_response(
+    fields: &mut Fields,
+    sampling: &mut SamplingParameters,
+    wanted: bool,
+) -> Result<(), ApiError> {
+    sampling.log_probs = match (wanted, top(fields, "top_logprobs")?) {
+        (true, top) => Some(top.unwrap_or(0)),
+        (false, None | Some(0)) => None,
         (false, Some(_)) => {
             let problem = "only with message.output_text.logprobs in include";
-            Err(ApiError::invalid("top_logprobs", problem))
+            return Err(ApiError::invalid("top_logprobs", problem));
         }
-    }
+    };
+    take_mode(fields, sampling)
 }
 
-/// Takes `logprobs` of a completion request.
-pub(super) fn take_completion(fields: &mut Fields) -> Result<Option<u64>, ApiError> {
-    top(fields, "logprobs")
+/// Takes `logprobs` and `logprobs_mode` of a completion request.
+pub(super) fn take_completion(
+    fields: &mut Fields,
+    sampling: &mut SamplingParameters,
+) -> Result<(), ApiError> {
+    sampling.log_probs = top(fields, "logprobs")?;
+    take_mode(fields, sampling)
+}
+
+fn take_mode(fields: &mut Fields, sampling: &mut SamplingParameters) -> Result<(), ApiError> {
+    let name = "logprobs_mode";
+    let Some(mode) = fields.text(name)? else { return Ok(()) };
+    sampling.raw_log_probs = match mode.as_str() {
+        "processed" => false,
+        "raw" => true,
+        _ => return Err(ApiError::invalid(name, format!("{mode:?} is neither processed nor raw"))),
+    };
+    match sampling.log_probs {
+        Some(_) => Ok(()),
+        None => Err(ApiError::invalid(name, "only where log-probabilities are asked for")),
+    }
 }
 
 fn top(fields: &mut Fields, name: &str) -> Result<Option<u64>, ApiError> {

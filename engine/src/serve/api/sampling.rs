@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 
+use super::chunks::StreamUsage;
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
 use crate::grammar::Grammar;
@@ -38,7 +39,7 @@ pub(in crate::serve) struct ReplyFields {
     /// What the replies are held to; compiled after the prompt is known to be sound.
     pub(in crate::serve) form: Option<Grammar>,
     pub(super) stream: bool,
-    pub(super) include_usage: bool,
+    pub(super) usage: StreamUsage,
     /// Whether tokens may be drafted, which changes how fast a reply comes and not what is likely in it.
     pub(in crate::serve) drafts: bool,
     /// Only requests of equal salt share cached prefixes.
@@ -56,7 +57,7 @@ impl Default for ReplyFields {
             stop_ids: Vec::new(),
             form: None,
             stream: false,
-            include_usage: false,
+            usage: StreamUsage::No,
             drafts: true,
             cache_salt: String::new(),
         }
@@ -72,13 +73,9 @@ impl ReplyFields {
         let stop = Self::take_stops(fields, "stop")?;
         let stop_ids = stop_ids(fields, vocabulary)?;
         let stream = fields.boolean("stream")?.unwrap_or(false);
-        let include_usage = match fields.object("stream_options")? {
-            None => false,
-            Some(mut options) if stream => {
-                let include_usage = options.boolean("include_usage")?.unwrap_or(false);
-                options.finish()?;
-                include_usage
-            }
+        let usage = match fields.object("stream_options")? {
+            None => StreamUsage::No,
+            Some(options) if stream => take_usage(options)?,
             Some(_) => {
                 return Err(ApiError::invalid("stream_options", "only with \"stream\": true"));
             }
@@ -94,7 +91,7 @@ impl ReplyFields {
             stop_ids,
             form: None,
             stream,
-            include_usage,
+            usage,
             drafts,
             cache_salt,
         })
@@ -123,6 +120,22 @@ impl ReplyFields {
             })
             .collect()
     }
+}
+
+fn take_usage(mut options: Fields) -> Result<StreamUsage, ApiError> {
+    let last = options.boolean("include_usage")?.unwrap_or(false);
+    let each = options.boolean("continuous_usage_stats")?.unwrap_or(false);
+    let usage = match (last, each) {
+        (true, true) => StreamUsage::Each,
+        (true, false) => StreamUsage::Last,
+        (false, false) => StreamUsage::No,
+        (false, true) => {
+            let field = options.path("continuous_usage_stats");
+            return Err(ApiError::invalid(&field, "only with \"include_usage\": true"));
+        }
+    };
+    options.finish()?;
+    Ok(usage)
 }
 
 /// Fields that only label a request; they change nothing about the answer.
@@ -174,6 +187,7 @@ fn sampling(fields: &mut Fields, vocabulary: u32) -> Result<SamplingParameters, 
         min_p,
         seed: seed.map(|seed| seed as u64),
         log_probs: None,
+        raw_log_probs: false,
         presence_penalty,
         frequency_penalty,
         repetition_penalty,

@@ -1,4 +1,4 @@
-//! `POST /tokenize`, `POST /detokenize` and `GET /version`: what settles disputes about prompts.
+//! `POST /tokenize`, `POST /detokenize`, `POST /render` and `GET /version`: what settles disputes about prompts.
 
 use std::sync::Arc;
 
@@ -45,6 +45,24 @@ pub(in crate::serve) async fn detokenize(
     Ok(Json(text.await?))
 }
 
+/// Answers `/render`: the prompt of a chat request, as `/v1/chat/completions` makes it, as text and as
+/// ids. A picture is the token of its every position.
+pub(in crate::serve) async fn render(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Value>, ApiError> {
+    app.check_open()?;
+    let rendered = read_object(&app, &headers, body, |app, fields, caller| {
+        let ids = chat_ids(app, fields, caller)?;
+        let prompt = spelled(&app.model.tokenizer, &ids);
+        let mut body = counted(app, &ids);
+        body["prompt"] = prompt.into();
+        Ok(body)
+    });
+    Ok(Json(rendered.await?))
+}
+
 /// Answers `/version`.
 pub(in crate::serve) async fn version() -> Json<Value> {
     Json(json!({ "version": env!("CARGO_PKG_VERSION") }))
@@ -73,17 +91,26 @@ fn tokenized(app: &App, mut fields: Fields, caller: &Caller) -> Result<Value, Ap
             ids.extend(tokenizer.encode(&text)?);
             ids
         }
-        None => chat::prepare(app, chat::read(app, fields)?, caller)?.submission.into_prompt(),
+        None => chat_ids(app, fields, caller)?,
     };
-    let mut body = json!({
+    let name = |id: &u32| String::from_utf8_lossy(tokenizer.token_bytes(*id).unwrap_or_default());
+    let names = names.then(|| ids.iter().map(name).collect::<Value>());
+    let mut body = counted(app, &ids);
+    if let Some(names) = names {
+        body["token_strs"] = names;
+    }
+    Ok(body)
+}
+
+/// The prompt of a chat request.
+fn chat_ids(app: &App, fields: Fields, caller: &Caller) -> Result<Vec<u32>, ApiError> {
+    Ok(chat::prepare(app, chat::read(app, fields)?, caller)?.submission.into_prompt())
+}
+
+fn counted(app: &App, ids: &[u32]) -> Value {
+    json!({
         "count": ids.len(),
         "max_model_len": app.engine.limits().context_tokens,
-    });
-    if names {
-        let name =
-            |id: &u32| String::from_utf8_lossy(tokenizer.token_bytes(*id).unwrap_or_default());
-        body["token_strs"] = ids.iter().map(name).collect();
-    }
-    body["tokens"] = ids.into();
-    Ok(body)
+        "tokens": ids,
+    })
 }

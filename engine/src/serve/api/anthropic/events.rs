@@ -9,6 +9,7 @@ use super::error::MessagesError;
 use super::messages::message;
 use super::usage;
 use crate::serve::answer::Piece;
+use crate::serve::answers::Answers;
 use crate::serve::api::cutter::{Change, ReplyCutter};
 use crate::serve::job::Failure;
 use crate::serve::sse::{Chunks, Frame};
@@ -93,7 +94,7 @@ impl MessageEvents {
 }
 
 impl Chunks for MessageEvents {
-    fn write(&mut self, _: usize, piece: Piece) {
+    fn write(&mut self, _: usize, piece: Piece, _: &Answers) {
         for event in piece.events {
             if let Event::Finish(reason) = event {
                 self.ending = Some(stop(reason, piece.stop.as_deref()));

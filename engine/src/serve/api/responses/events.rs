@@ -8,6 +8,7 @@ use super::frame::Frame;
 use super::item::ItemKind;
 use super::output::Output;
 use crate::serve::answer::Piece;
+use crate::serve::answers::Answers;
 use crate::serve::api::cutter::Change;
 use crate::serve::api::error::ApiError;
 use crate::serve::job::Failure;
@@ -109,7 +110,7 @@ impl ResponseEvents {
 }
 
 impl Chunks for ResponseEvents {
-    fn write(&mut self, _: usize, piece: Piece) {
+    fn write(&mut self, _: usize, piece: Piece, _: &Answers) {
         self.output.token(piece.token.as_ref());
         for event in piece.events {
             for change in self.output.changes(event) {

@@ -68,7 +68,7 @@ fn read_fields(app: &App, mut fields: Fields) -> Result<ResponseRequest, ApiErro
     let (response_format, form) = FormField::take_text(&mut fields)?;
     let Included { encrypted, log_probs } = include(&mut fields)?;
     let mut reply = reply(&mut fields)?;
-    reply.sampling.log_probs = logprobs::take_response(&mut fields, log_probs)?;
+    logprobs::take_response(&mut fields, &mut reply.sampling, log_probs)?;
     if fields.boolean("background")? == Some(true) {
         let problem = "a response comes with the answer to its request; leave it out";
         return Err(ApiError::unsupported("background", problem));
