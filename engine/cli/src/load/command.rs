@@ -5,13 +5,15 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tandem_engine::{Error, Result};
 use ureq::tls::{Certificate, PemItem, parse_pem};
 
 use super::arrivals::Arrivals;
 use super::client::Server;
 use super::page::page;
+use super::pareto::{self, Point};
+use super::sheet::sheet;
 use super::summary::{Promise, Summary};
 use super::workload::{Lengths, Session};
 use crate::arguments::Common;
@@ -71,6 +73,9 @@ pub(crate) struct Options {
     /// Requests before each run that do not count
     #[arg(long, value_name = "REQUESTS", default_value_t = 2)]
     num_warmups: u32,
+    /// GPUs that the server has, to say what each gives
+    #[arg(long, value_name = "GPUS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    num_gpus: u32,
     /// Seed of words and gaps
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     bench_seed: u64,
@@ -96,10 +101,14 @@ pub(super) struct Saved {
     /// Write a page with plots to a file
     #[arg(long, value_name = "FILE")]
     save_html: Option<String>,
+    /// Write the figures of each run to a file as a line of comma-separated values
+    #[arg(long, value_name = "FILE")]
+    save_csv: Option<String>,
 }
 
 impl Saved {
-    /// Writes runs, each with the label of its load and that load as a number, behind what is known of all of them.
+    /// Writes runs, each with the label of its load and that load as a number, behind what is known of all of them; what they
+    /// give up for what, where they are known to have run on so many GPUs.
     ///
     /// # Errors
     /// Files that cannot be written.
@@ -108,20 +117,29 @@ impl Saved {
         title: &str,
         mut head: Value,
         runs: &[(String, f64, Summary)],
+        gpus: Option<u32>,
     ) -> Result<()> {
+        let points = gpus.map(|gpus| pareto::points(runs.iter().map(|(_, _, run)| run), gpus));
+        let figures = |(at, (label, load, summary)): (usize, &(String, f64, Summary))| {
+            let point = points.as_ref().map(|points| Point::json(points[at].as_ref()));
+            let parts = [json!({ "load": label, "value": load }), summary.json()];
+            let parts = parts.into_iter().chain(point);
+            let entries = parts.filter_map(|part| match part {
+                Value::Object(entries) => Some(entries),
+                _ => None,
+            });
+            entries.flatten().collect::<Map<_, _>>()
+        };
+        let figures: Vec<_> = runs.iter().enumerate().map(figures).collect();
+        if let Some(path) = &self.save_csv {
+            write(path, &sheet(&figures))?;
+        }
         if let Some(path) = &self.save_json {
-            let run = |(label, load, summary): &(String, f64, Summary)| {
-                let mut run = json!({ "load": label, "value": load });
-                if let (Some(run), Value::Object(figures)) = (run.as_object_mut(), summary.json()) {
-                    run.extend(figures);
-                }
-                run
-            };
-            head["runs"] = runs.iter().map(run).collect();
+            head["runs"] = figures.into();
             write(path, &format!("{head:#}\n"))?;
         }
         match &self.save_html {
-            Some(path) => write(path, &page(title, runs)),
+            Some(path) => write(path, &page(title, runs, points.as_deref().unwrap_or_default())),
             None => Ok(()),
         }
     }
@@ -172,7 +190,8 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
             break;
         }
     }
-    options.saved.write(&format!("Load on {}", options.url), options.json(), &runs)?;
+    let title = format!("Load on {}", options.url);
+    options.saved.write(&title, options.json(), &runs, Some(options.num_gpus))?;
     let failures =
         runs.iter().flat_map(|(label, _, run)| run.failures.iter().map(move |f| (label, f)));
     let mut failed = false;
@@ -243,7 +262,7 @@ impl Options {
             "num_prompts": self.num_prompts, "turns": self.turns, "turn_gap_ms": self.turn_gap_ms,
             "input_words": self.input_len, "output_tokens": self.output_len,
             "prefix_words": self.prefix_len, "num_prefixes": self.num_prefixes,
-            "burstiness": self.burstiness, "num_warmups": self.num_warmups,
+            "burstiness": self.burstiness, "num_warmups": self.num_warmups, "num_gpus": self.num_gpus,
             "good_ttft_ms": self.good_ttft_ms, "good_tpot_ms": self.good_tpot_ms,
             "good_e2e_ms": self.good_e2e_ms,
         })

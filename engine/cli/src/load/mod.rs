@@ -8,6 +8,8 @@ mod command;
 mod offline;
 mod offline_command;
 mod page;
+mod pareto;
+mod sheet;
 mod summary;
 mod timeline;
 mod tune;

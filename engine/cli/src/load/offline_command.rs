@@ -175,7 +175,7 @@ fn finish(
         "max_num_seqs": sequences, "input_tokens": shape.input_len,
         "output_tokens": shape.output_len, "prefix_tokens": shape.prefix_len,
     });
-    saved.write(&format!("The engine's {what}"), head, runs)?;
+    saved.write(&format!("The engine's {what}"), head, runs, None)?;
     let failed = runs.iter().any(|(_, _, run)| run.failed > 0);
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::pareto::Point;
 use super::summary::Summary;
 
 /// Size of a plot, and the room around it.
@@ -12,8 +13,13 @@ const MARGIN: f64 = 50.0;
 /// One line of a plot, and its figure of each run.
 type Line<'a> = (&'a str, &'a str, fn(&Summary) -> f64);
 
-/// The page of runs, each with the label of its load and that load as a number.
-pub(super) fn page(title: &str, runs: &[(String, f64, Summary)]) -> String {
+/// The page of runs, each with the label of its load and that load as a number, and the point of each
+/// if there are any.
+pub(super) fn page(
+    title: &str,
+    runs: &[(String, f64, Summary)],
+    points: &[Option<Point>],
+) -> String {
     let mut text =
         String::from("<!doctype html><meta charset=\"utf-8\"><title>Load</title><style>");
     text += "body{font:15px sans-serif;margin:2em}td,th{padding:.2em .8em;text-align:right}";
@@ -68,7 +74,30 @@ pub(super) fn page(title: &str, runs: &[(String, f64, Summary)]) -> String {
         ),
     ];
     plots.iter().for_each(|(name, lines)| text += &plot(name, lines, runs));
+    if !points.is_empty() {
+        text += &choices(runs, points);
+    }
     text
+}
+
+/// Runs by the speed that a user sees, the fastest first; those that no other beats in bold.
+fn choices(runs: &[(String, f64, Summary)], points: &[Option<Point>]) -> String {
+    let mut rows: Vec<_> = runs
+        .iter()
+        .zip(points)
+        .filter_map(|((label, ..), point)| Some((label, (*point)?)))
+        .collect();
+    rows.sort_by(|(_, one), (_, other)| other.per_user.total_cmp(&one.per_user));
+    let mut text =
+        "<h2>Throughput of a GPU against the speed of a user</h2><p>In bold: no other run is \
+                    better in one and as good in the other.<table><tr><th>load<th>tokens/s per GPU\
+                    <th>tokens/s per user"
+            .to_owned();
+    for (label, Point { per_gpu, per_user, is_best }) in rows {
+        let weight = if is_best { " style=\"font-weight:bold\"" } else { "" };
+        text += &format!("<tr{weight}><td>{}<td>{per_gpu:.2}<td>{per_user:.2}", escaped(label));
+    }
+    text + "</table>"
 }
 
 /// Figures over load, from zero.
@@ -121,7 +150,11 @@ mod tests {
         let summary = Summary::new(&[timeline], &Promise::default());
         let runs =
             [("1 at once".to_owned(), 1.0, summary.clone()), ("<b>".to_owned(), 2.0, summary)];
-        let page = page("a \"title\"", &runs);
+        let point = |is_best| Some(Point { per_gpu: 7.25, per_user: 3.5, is_best });
+        assert!(!page("", &runs, &[]).contains("per GPU"));
+        let page = page("a \"title\"", &runs, &[None, point(true)]);
+        let row = "<tr style=\"font-weight:bold\"><td>&lt;b><td>7.25<td>3.50";
+        assert_eq!((page.matches(row).count(), page.matches("<td>7.25").count()), (1, 1));
         assert_eq!(page.matches("<tr><td>").count(), 2);
         assert!(page.contains("<td>10.00") && page.contains("<td>500.0 ms"), "{page}");
         assert!(page.contains("&lt;b>") && page.contains("a &quot;title&quot;"));

@@ -182,7 +182,7 @@ pub(crate) fn tune(common: &Common, options: &Tune) -> Result<ExitCode> {
         "ttft_ms": options.ttft_ms, "tpot_ms": options.tpot_ms, "found": found.map(|(knobs, _)| knobs.label()),
         "input_tokens": options.shape.input_len, "output_tokens": options.shape.output_len,
     });
-    options.saved.write("Trials of options", head, &runs)?;
+    options.saved.write("Trials of options", head, &runs, None)?;
     let Some((knobs, rate)) = found else {
         console::aside(
             "nothing that was tried keeps the promise; ask for shorter prompts or give it more time",
