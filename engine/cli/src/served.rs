@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tandem_engine::Result;
 use tandem_engine::model::v41::vision_tower::picture_limits;
 use tandem_engine::serve::{
-    EngineHandle, Local, Sequences, ServedModel, ServedPictures, ServerOptions,
+    EngineHandle, Local, MemoryUse, Sequences, ServedModel, ServedPictures, ServerOptions,
 };
 
 use crate::arguments::Common;
@@ -57,6 +57,8 @@ impl Served {
         if let Some(keep) = &keep {
             keep.begin(&mut engine)?;
         }
+        let ranks = engine.model().iter();
+        let memory = ranks.flat_map(|rank| MemoryUse::of(rank.device())).collect();
         let sequences = Sequences::new(engine, stop_ids.clone());
         let engine = if reopens {
             let (common, limits) = (common.clone(), limits.clone());
@@ -77,7 +79,7 @@ impl Served {
             pictures.map(|(image_token_id, limits)| ServedPictures { image_token_id, limits });
         let model = ServedModel { tokenizer: Arc::new(tokenizer), pictures };
         let name = name.map_or(source.name, str::to_owned);
-        let options = ServerOptions { numerics, ..ServerOptions::new(name) };
+        let options = ServerOptions { numerics, memory, ..ServerOptions::new(name) };
         Ok(Self { engine, model, options })
     }
 

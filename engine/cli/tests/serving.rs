@@ -45,6 +45,12 @@ fn a_server_answers_until_it_is_asked_to_stop() {
     let reply: serde_json::Value = serde_json::from_str(&body).unwrap();
     let text = reply["choices"][0]["text"].as_str().unwrap();
     assert_eq!(text, tandem(&["generate", "Call me", "-n", "4", "--temp", "0"]).ok());
+    // What the device holds is told: at least the weights.
+    let (_, metrics) = ask(&address, "GET /metrics", "");
+    let memory = metrics.lines().filter(|line| line.starts_with("v41_memory_bytes{"));
+    let bytes: u64 =
+        memory.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+    assert!(bytes > 10_000_000 && metrics.contains("purpose=\"layers.attn\""), "{metrics}");
     // A picture shown here and on the terminal is the same question.
     let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/goldens/picture.png");
     let url = format!("data:image/png;base64,{}", STANDARD.encode(fs::read(picture).unwrap()));

@@ -26,6 +26,11 @@ impl<F: Forward + Send> Ranks<F> {
         &self.0[0]
     }
 
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &F> {
+        self.0.iter()
+    }
+
     /// What every rank answers; when one fails, the error that is not about another rank.
     fn all<T: PartialEq + Send>(&mut self, run: impl Fn(&mut F) -> Result<T> + Sync) -> Result<T> {
         if let [alone] = self.0.as_mut_slice() {

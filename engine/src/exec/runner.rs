@@ -17,6 +17,7 @@ use tandem_hal::{Device, Rule, Stream, View};
 
 /// Runs steps of a [`Network`]. Everything is reserved and planned when it is made.
 pub struct Runner<N: Network> {
+    device: Arc<dyn Device>,
     network: N,
     stream: Box<dyn Stream>,
     buffer: StepBuffer,
@@ -44,6 +45,7 @@ impl<N: Network> Runner<N> {
         let geometry = network.geometry();
         options.check(geometry)?;
         Ok(Self {
+            device: Arc::clone(device),
             stream: device.stream()?,
             buffer: StepBuffer::new(device.as_ref(), geometry, options, network.picture_rows())?,
             sampler: Sampler::new(device.as_ref(), geometry, options, rule)?,
@@ -96,6 +98,11 @@ impl<N: Network> Runner<N> {
     /// The model.
     pub fn network(&self) -> &N {
         &self.network
+    }
+
+    /// What it runs on.
+    pub fn device(&self) -> &dyn Device {
+        self.device.as_ref()
     }
 
     /// The queue that steps run on.

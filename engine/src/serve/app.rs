@@ -101,6 +101,7 @@ impl App {
         );
         let created = super::stamp::now_seconds();
         engine.meters().name_build(&options.served_model_name, &options.numerics);
+        engine.meters().tell_memory(&options.memory);
         Self {
             admission,
             bodies: BodyRoom::new(&options.body),

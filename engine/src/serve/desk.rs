@@ -162,6 +162,7 @@ impl<G: Generator> Desk<G> {
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => self.generator.check()?,
         }
+        self.shared.meters.checked_at_rest();
         while self.generator.save()? {
             if let Some(command) = commands.take() {
                 return Ok(Some(command));

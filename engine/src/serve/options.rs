@@ -1,7 +1,10 @@
 //! What an operator decides about the server.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tandem_hal::{Device, LedgerLine, Place};
 
 use super::api_keys::ApiKeys;
 use super::tls::Tls;
@@ -18,6 +21,8 @@ pub struct ServerOptions {
     pub tls: Option<Arc<Tls>>,
     /// Names what decides the bits of answers; shown among the metrics.
     pub numerics: String,
+    /// What devices hold, and hold until the end; shown among the metrics.
+    pub memory: Vec<MemoryUse>,
     /// Requests that may wait besides those that run; more are answered 429.
     pub max_queued_requests: u32,
     /// Tokens that the prompts of requests may have in all until their prefill begins; more are answered 429. A longer
@@ -36,6 +41,40 @@ pub struct ServerOptions {
     pub drain_timeout: Duration,
     /// How often a silent stream says that it is alive.
     pub ping_interval: Duration,
+}
+
+/// Memory that is held for one purpose.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MemoryUse {
+    /// Whose ledger it is in.
+    pub device: String,
+    /// Where it lies: `device`, `group`, `pinned` or `mapped`.
+    pub place: &'static str,
+    /// What it is for.
+    pub purpose: String,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+impl MemoryUse {
+    /// All that a device holds. Layers are one purpose together: `layers.2.attn` counts as `layers.attn`.
+    pub fn of(device: &dyn Device) -> Vec<Self> {
+        let mut sums = BTreeMap::<(String, &str), u64>::new();
+        for LedgerLine { purpose, place, bytes } in device.ledger() {
+            let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+            let words: Vec<_> = purpose.split('.').filter(|word| !is_number(word)).collect();
+            let place = match place {
+                Place::Device => "device",
+                Place::Group => "group",
+                Place::Pinned => "pinned",
+                Place::Mapped => "mapped",
+            };
+            *sums.entry((words.join("."), place)).or_default() += bytes;
+        }
+        let name = &device.info().name;
+        let line = |((purpose, place), bytes)| Self { device: name.clone(), place, purpose, bytes };
+        sums.into_iter().map(line).collect()
+    }
 }
 
 /// How patient the server is with connections.
@@ -90,6 +129,7 @@ impl ServerOptions {
             api_keys: ApiKeys::default(),
             tls: None,
             numerics: String::new(),
+            memory: Vec::new(),
             max_queued_requests: 256,
             max_queued_tokens: 8 << 20,
             connections: ConnectionLimits {

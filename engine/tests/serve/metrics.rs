@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tandem_engine::exec::{Engine, EngineOptions};
-use tandem_engine::serve::{EngineHandle, Sequences, ServerOptions};
+use tandem_engine::serve::{EngineHandle, MemoryUse, Sequences, ServerOptions};
+use tandem_hal::{Device, Place};
+use tandem_reference::RefDevice;
 
 use crate::engine_support::{Drafts, FakeModel, options};
 use crate::scripted::{Script, Scripted, Then};
@@ -141,6 +143,38 @@ fn pages_and_failures_are_told() {
     page.assert_is("v41_cache_usage_ratio{kind=\"window\"}", 0);
     let build = "v41_build_info{version=\"0.1.0\",checkpoint=\"demo\",numerics=\"\"}";
     page.assert_is(build, 1);
+    server.wait_until("it was looked at at rest", |server| {
+        Page::of(server).value("v41_rest_checks_total") == 1.0
+    });
+}
+
+#[test]
+fn memory_is_told_by_purpose() {
+    let device = RefDevice::new();
+    let take = |bytes, place, purpose| device.allocate(bytes, place, purpose).unwrap();
+    let _held = [
+        take(300, Place::Device, "layers.0.attn"),
+        take(400, Place::Device, "layers.11.attn"),
+        take(50, Place::Pinned, "layers.2.engram.table"),
+    ];
+    let name = device.info().name.clone();
+    let told = MemoryUse::of(&device);
+    let of = |place, purpose: &str, bytes| MemoryUse {
+        device: name.clone(),
+        place,
+        purpose: purpose.to_owned(),
+        bytes,
+    };
+    let expected = [of("device", "layers.attn", 700), of("pinned", "layers.engram.table", 50)];
+    assert_eq!(told, expected);
+    let server = TestServer::with(Scripted::saying(vec![5]), |options| options.memory = told);
+    let page = Page::of(&server);
+    for (place, purpose, bytes) in
+        [("device", "layers.attn", 700), ("pinned", "layers.engram.table", 50)]
+    {
+        let labels = format!("device=\"{name}\",place=\"{place}\",purpose=\"{purpose}\"");
+        page.assert_is(&format!("v41_memory_bytes{{{labels}}}"), bytes);
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use prometheus_client::registry::Registry;
 use super::buckets::WAITS_SECONDS;
 use super::tally::TokenKind;
 use super::{EnginePage, JobMeters, StepMeters};
+use crate::serve::options::MemoryUse;
 
 /// A label and its value.
 type Label = (&'static str, &'static str);
@@ -28,6 +29,8 @@ pub(in crate::serve) struct Meters {
     tool_tokens: Counter,
     e2e: Histogram,
     build: Family<[(&'static str, String); 3], Gauge>,
+    memory: Family<[(&'static str, String); 3], Gauge>,
+    rest_checks: Counter,
     jobs: JobMeters,
     steps: StepMeters,
 }
@@ -42,6 +45,8 @@ impl Meters {
         let output_tokens = Family::<[Label; 1], Counter>::default();
         let prompt_tokens = Family::<[Label; 1], Counter>::default();
         let build = Family::<[(&str, String); 3], Gauge>::default();
+        let memory = Family::<[(&str, String); 3], Gauge>::default();
+        let rest_checks = Counter::default();
         let help = "Replies that ended, by how; several to one request count each";
         registry.register("v41_requests", help, replies.clone());
         let help = "Requests that were refused, by the error's code";
@@ -56,6 +61,10 @@ impl Meters {
                     them, after others took their pages";
         registry.register("v41_prompt_tokens", help, prompt_tokens.clone());
         registry.register("v41_build_info", "What runs", build.clone());
+        let help = "Memory that devices hold, by where it lies and what for";
+        registry.register("v41_memory_bytes", help, memory.clone());
+        let help = "Times that the idle engine found all pages free or held once";
+        registry.register("v41_rest_checks", help, rest_checks.clone());
         let jobs = JobMeters::new(&mut registry, &prompt_tokens);
         let steps = StepMeters::new(&mut registry, &prompt_tokens);
         registry.register_collector(Box::new(engine));
@@ -70,6 +79,8 @@ impl Meters {
             tool_tokens: kind("tool"),
             e2e,
             build,
+            memory,
+            rest_checks,
             jobs,
             steps,
         }
@@ -83,6 +94,20 @@ impl Meters {
             ("numerics", numerics.to_owned()),
         ];
         self.build.get_or_create(&labels).set(1);
+    }
+
+    /// Says what devices hold.
+    pub(in crate::serve) fn tell_memory(&self, memory: &[MemoryUse]) {
+        for MemoryUse { device, place, purpose, bytes } in memory {
+            let place = ("place", (*place).to_owned());
+            let labels = [("device", device.clone()), place, ("purpose", purpose.clone())];
+            self.memory.get_or_create(&labels).set(i64::try_from(*bytes).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Counts a look at the accounts of the idle engine.
+    pub(in crate::serve) fn checked_at_rest(&self) {
+        self.rest_checks.inc();
     }
 
     /// Counts a reply that ended.
