@@ -353,3 +353,54 @@ fn another_model_is_not_found() {
     assert_eq!(param.as_deref(), Some("model"));
     assert!(message.contains("demo"), "{message}");
 }
+
+/// The documentation's list of fields that are known and refused.
+#[test]
+fn what_is_documented_as_refused_is() {
+    let page = include_str!("../../../docs/SERVER.md");
+    let (_, list) = page.split_once("Known and refused").expect("a list");
+    let server = TestServer::of(Scripted::saying(ids("Call me")));
+    let user = json!([{ "role": "user", "content": "Hi" }]);
+    let mut refused = 0;
+    for line in list.lines().skip_while(|line| !line.starts_with('|')).skip(2) {
+        let Some((place, fields)) = line.strip_prefix("| ").and_then(|line| line.split_once(" | "))
+        else {
+            break;
+        };
+        let chat = ("/v1/chat/completions", json!({ "messages": user }));
+        let completion = ("/v1/completions", json!({ "prompt": "Hi" }));
+        let paths = match place {
+            "OpenAI's chat and completions" => vec![chat, completion],
+            "chat" => vec![chat],
+            "completions" => vec![completion],
+            "responses" => vec![("/v1/responses", json!({ "input": "Hi" }))],
+            "messages" => vec![(
+                "/v1/messages",
+                json!({ "model": "demo", "messages": user, "max_tokens": 5 }),
+            )],
+            _ => vec![],
+        };
+        // Those of a message are tried elsewhere.
+        let fields = fields.split("; of").next().unwrap_or_default().trim_end_matches(" |");
+        let named =
+            fields.split(", ").filter_map(|field| field.strip_prefix('`')?.strip_suffix('`'));
+        for field in named.filter(|field| !field.contains(['.', '`'])) {
+            let (name, value) = match field.split_once(": ") {
+                Some((name, "true")) => (name, json!(true)),
+                Some((name, word)) => (name, json!(word)),
+                None => (field, json!(true)),
+            };
+            for (path, body) in &paths {
+                let mut body = body.clone();
+                body[name] = value.clone();
+                let reply = server.post(path, &body);
+                assert_eq!(reply.status, 400, "{path} {name}");
+                let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
+                assert!(message.contains(name), "{path}: {message}");
+                assert!(!message.contains("unknown"), "{path}: {message}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 40, "{refused}");
+}
