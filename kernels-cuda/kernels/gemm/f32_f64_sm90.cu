@@ -8,9 +8,12 @@
 // adds them, in order. Parts follow from the shape alone, and products of both depths add column after column, so the
 // bits do not depend on the number of tokens. Of many tokens a block makes all parts itself.
 //
-// Bytes: the weight once for each band of tokens that a block has (of 64 at most; bands of a tile run side by side), tokens once
-// for each tile, from L2. Floors of 129,280 x 5120 bf16: 308 us of bytes up to 12 tokens, from there on the units' 67 TFLOP/s:
-// 20 us a token.
+// Bytes: the weight once for each 32 tokens, whose blocks run side by side, tokens once for each tile, from L2. Floors of
+// 129,280 x 5120: 308 us of bytes, and 20 us a token of the units' 67 TFLOP/s, which is more from 16 tokens on; of 384 outputs
+// 0.9 us, and 481 of 8,192 tokens. Predicted, from a program of its own: 331, 334 and 1,601 us for the head at 1, 8 and 64
+// tokens, 7.1, 7.2, 13.5 and 776 for 384 outputs at 1, 8, 64 and 8,192.
+// Measured: head 339, 355 and 1,599 us; 384 outputs 5.8, 6.1, 10.8 and 659 (the plain row: 455, 846 and 6,402; 4.3, 10.2, 26.8
+// and 2,565). 512 outputs of 512 tokens 77, 1,024 of 8,192 tokens 1,683.
 // SASS: DMMA UCGABAR_ARV
 #include "../device/chunk.cuh"
 #include "../device/hopper.cuh"

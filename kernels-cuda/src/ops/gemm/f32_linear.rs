@@ -101,7 +101,7 @@ fn fastest(n: u64, tokens: u64, parts: u64) -> Kernel {
 
 /// Whether lanes' columns of all rows lie at multiples of their size.
 fn is_aligned(operand: &ViewArgument, k: u64) -> bool {
-    k.is_multiple_of(CHUNK) && (operand.codes | operand.stride * 2).is_multiple_of(CHUNK_BYTES)
+    k.is_multiple_of(CHUNK) && (operand.codes | (operand.stride * 2)).is_multiple_of(CHUNK_BYTES)
 }
 
 fn run(d: &F32Linear, io: &Arguments<F32Linear>, on: &Launcher<'_>) -> Result<()> {
