@@ -87,6 +87,8 @@ unsigned char *dynamic_shared() { return shared_memory(block_rank()); }
 
 void *peer(void *place, unsigned rank) {
     if (rank >= cluster_blocks()) fail("no such block in the cluster");
+    if (rank != block_rank() && cluster_met() == 0) fail("a peer may not have begun");
+    if (has_ended(rank)) fail("a peer has ended, and its memory with it");
     std::ptrdiff_t offset = (std::uint8_t *)place - shared_memory(block_rank());
     if (offset < 0 || (std::size_t)offset >= shared_bytes()) fail("only dynamic shared memory is reached from peers");
     return shared_memory(rank) + offset;

@@ -30,6 +30,7 @@ enum class Format { e4m3, bf16, f16, s8 };
 void product(Format format, float *d, unsigned count, const std::uint32_t *registers, std::uint64_t a, std::uint64_t b,
              bool add, bool turned = false);
 void product_of_warp(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
+void product_of_warp(double (&d)[4], const double *a, const double *b, unsigned depth);
 void products_wait(unsigned pending);
 }  // namespace emu
 
@@ -50,6 +51,7 @@ inline void load_16_if(bool there, const void *from, unsigned (&to)[4]) {
     if (there) std::memcpy(to, from, 16);
     else std::memset(to, 0, 16);
 }
+inline void load_16_once_if(bool there, const void *from, unsigned (&to)[4]) { load_16_if(there, from, to); }
 void copy_commit();
 void copy_wait_for(unsigned pending, const char *file, int line);
 template <int PENDING> void copy_wait(EMU_SITE) { copy_wait_for(PENDING, file, line); }
@@ -104,6 +106,12 @@ EMU_PRODUCT(mma_f16_add, f16, true)
 #undef EMU_PRODUCT
 inline void mma_bf16_warp(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     emu::product_of_warp(d, a, b);
+}
+inline void mma_f64_warp(double (&d)[4], const double (&a)[4], const double (&b)[2]) {
+    emu::product_of_warp(d, a, b, 8);
+}
+inline void mma_f64_warp(double (&d)[4], const double (&a)[8], const double (&b)[4]) {
+    emu::product_of_warp(d, a, b, 16);
 }
 unsigned turned(unsigned pair);
 unsigned bf16_pair(float lower, float upper);

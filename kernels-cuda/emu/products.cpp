@@ -280,6 +280,33 @@ void product_of_warp(float (&d)[4], const std::uint32_t (&a)[4], const std::uint
     InRegisters own = {d, a, b};
     together((std::uint64_t)&own, execute_together);
 }
+
+// Of f64, as an H200 makes them: one product after the other, added with one rounding.
+namespace {
+struct F64InRegisters {
+    double *d;
+    const double *a, *b;
+    unsigned depth;
+};
+
+void execute_f64_together(const std::uint64_t *words) {
+    auto part = [&](unsigned lane) { return *(const F64InRegisters *)words[lane]; };
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        for (unsigned i = 0; i < 4; i++) {
+            double &sum = part(lane).d[i];
+            for (unsigned k = 0; k < part(lane).depth; k++) {
+                double a = part(lane / 4 * 4 + k % 4).a[k / 4 * 2 + i / 2];
+                sum = std::fma(a, part((lane % 4 * 2 + i % 2) * 4 + k % 4).b[k / 4], sum);
+            }
+        }
+    }
+}
+}  // namespace
+
+void product_of_warp(double (&d)[4], const double *a, const double *b, unsigned depth) {
+    F64InRegisters own = {d, a, b, depth};
+    together((std::uint64_t)&own, execute_f64_together);
+}
 }  // namespace emu
 
 using namespace emu;

@@ -81,6 +81,12 @@ DEVICE void load_16_if(bool there, const void *from, u32 (&to)[4]) {
                  : "=&r"(to[0]), "=&r"(to[1]), "=&r"(to[2]), "=&r"(to[3])
                  : "l"(from), "r"((u32)there));
 }
+// As above, of what is not read again soon; the compiler may move it.
+DEVICE void load_16_once_if(bool there, const void *from, u32 (&to)[4]) {
+    uint4 words = {0, 0, 0, 0};
+    if (there) words = __ldcs((const uint4 *)from);
+    to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
+}
 DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until at most PENDING of this thread's groups are not done.
 template <int PENDING> DEVICE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
@@ -215,6 +221,20 @@ DEVICE void mma_bf16_warp(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+// As above of f64, d[16, 8] += a[16, K] b[8, K]^T, column after column, each product added with one rounding: a[2 k + h]
+// is column 4 k + t % 4 of row t / 4 + 8 h, b[k] the same column of row t / 4.
+DEVICE void mma_f64_warp(double (&d)[4], const double (&a)[4], const double (&b)[2]) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+                 : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+}
+DEVICE void mma_f64_warp(double (&d)[4], const double (&a)[8], const double (&b)[4]) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+                 : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+                 : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]),
+                   "d"(b[1]), "d"(b[2]), "d"(b[3]));
 }
 // Eight rows of eight 16-bit elements, row t / 4 in four lanes, two a lane: the same, rows for columns.
 DEVICE u32 turned(u32 pair) {

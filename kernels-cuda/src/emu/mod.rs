@@ -17,6 +17,8 @@ mod provider;
 pub use provider::EmuProvider;
 
 #[cfg(test)]
+mod f64_schedules;
+#[cfg(test)]
 mod mix_schedules;
 #[cfg(test)]
 mod recorded;

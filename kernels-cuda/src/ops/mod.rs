@@ -14,6 +14,7 @@ use tandem_hal::Row;
 /// Rows of an operator, unless it has a file here, which has them.
 macro_rules! rows {
     (SparseAttention) => {};
+    (F32Linear) => {};
     (Mxfp8Linear) => {};
     (GroupedLinear) => {};
     (Scores) => {};
