@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use tokio_stream::StreamExt;
 
 use super::error::ApiError;
@@ -38,7 +38,7 @@ pub(super) async fn read_object<T: Send + 'static>(
             "content-type is {found}; send the body as application/json"
         )));
     }
-    let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
+    let encoding = headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes);
     if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
         return Err(ApiError::bad_request("content-encoding is not supported; send plain JSON"));
     }
