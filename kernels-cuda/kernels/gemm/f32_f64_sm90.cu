@@ -4,9 +4,9 @@
 // A block makes a tile of outputs by tokens: a warp has fragments of 16 outputs by eights of tokens. Weights come from
 // memory straight to registers, eight columns a lane, some steps of 32 columns ahead, from before the kernel in front has
 // ended; the tokens lie in shared memory as f64 in the order of fragments, one stage of steps read while the next is
-// written. Where outputs are few, the blocks of a cluster have parts of the columns: each sends its sums to the block that
-// adds them, in order. Parts follow from the shape alone, and products of both depths add column after column, so the
-// bits do not depend on the number of tokens. Of many tokens a block makes all parts itself.
+// written. Where outputs are few, the blocks of a cluster have parts of the columns: each adds its share of the tile from
+// where all have left their sums, in order. Parts follow from the shape alone, and products of both depths add column after
+// column, so the bits do not depend on the number of tokens. Of many tokens a block makes all parts itself.
 //
 // Bytes: the weight once for each 32 tokens, whose blocks run side by side, tokens once for each tile, from L2. Floors of
 // 129,280 x 5120: 308 us of bytes, and 20 us a token of the units' 67 TFLOP/s, which is more from 16 tokens on; of 384 outputs
