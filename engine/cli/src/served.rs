@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tandem_engine::Result;
 use tandem_engine::model::v41::vision_tower::picture_limits;
 use tandem_engine::serve::{
-    EngineHandle, Local, MemoryUse, Sequences, ServedModel, ServedPictures, ServerOptions,
+    EngineHandle, KernelUse, Local, MemoryUse, Sequences, ServedModel, ServedPictures,
+    ServerOptions,
 };
 
 use crate::arguments::Common;
@@ -57,8 +58,13 @@ impl Served {
         if let Some(keep) = &keep {
             keep.begin(&mut engine)?;
         }
-        let ranks = engine.model().iter();
-        let memory = ranks.flat_map(|rank| MemoryUse::of(rank.device())).collect();
+        let ranks = || engine.model().iter();
+        let memory = ranks().flat_map(|rank| MemoryUse::of(rank.device())).collect();
+        let kernels = ranks().enumerate().flat_map(|(rank, runner)| {
+            let kernels = runner.network().model().kernels().iter();
+            kernels.map(move |(op, row)| KernelUse { op, row, rank })
+        });
+        let kernels = kernels.collect();
         let sequences = Sequences::new(engine, stop_ids.clone());
         let engine = if reopens {
             let (common, limits) = (common.clone(), limits.clone());
@@ -79,7 +85,7 @@ impl Served {
             pictures.map(|(image_token_id, limits)| ServedPictures { image_token_id, limits });
         let model = ServedModel { tokenizer: Arc::new(tokenizer), pictures };
         let name = name.map_or(source.name, str::to_owned);
-        let options = ServerOptions { numerics, memory, ..ServerOptions::new(name) };
+        let options = ServerOptions { numerics, memory, kernels, ..ServerOptions::new(name) };
         Ok(Self { engine, model, options })
     }
 

@@ -51,6 +51,15 @@ fn a_server_answers_until_it_is_asked_to_stop() {
     let bytes: u64 =
         memory.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
     assert!(bytes > 10_000_000 && metrics.contains("purpose=\"layers.attn\""), "{metrics}");
+    // And what computes, by the names that `kernels` lists.
+    let listed = tandem(&["kernels", "--device", "reference"]).ok();
+    let rows: Vec<_> =
+        metrics.lines().filter_map(|line| line.strip_prefix("v41_kernel_info{op=\"")).collect();
+    assert!(rows.len() > 20, "{metrics}");
+    for row in rows {
+        let op = row.split('"').next().unwrap();
+        assert!(listed.contains(op), "{op} is not among\n{listed}");
+    }
     // A picture shown here and on the terminal is the same question.
     let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/goldens/picture.png");
     let url = format!("data:image/png;base64,{}", STANDARD.encode(fs::read(picture).unwrap()));

@@ -102,6 +102,7 @@ impl App {
         let created = super::stamp::now_seconds();
         engine.meters().name_build(&options.served_model_name, &options.numerics);
         engine.meters().tell_memory(&options.memory);
+        engine.meters().tell_kernels(&options.kernels);
         Self {
             admission,
             bodies: BodyRoom::new(&options.body),

@@ -52,7 +52,9 @@ pub use generator::{Counts, Generator, GeneratorLimits, JobId, Load, PageCounts}
 pub use job::{End, Failure, GeneratedToken, Job, Update};
 pub use local::{Local, LocalReply};
 pub use mailbox::EngineHandle;
-pub use options::{BodyLimits, ConnectionLimits, MemoryUse, PictureBounds, ServerOptions};
+pub use options::{
+    BodyLimits, ConnectionLimits, KernelUse, MemoryUse, PictureBounds, ServerOptions,
+};
 pub use sequences::Sequences;
 pub use server::Server;
 pub use tls::Tls;

@@ -23,6 +23,8 @@ pub struct ServerOptions {
     pub numerics: String,
     /// What devices hold, and hold until the end; shown among the metrics.
     pub memory: Vec<MemoryUse>,
+    /// What runs the model's operators; shown among the metrics.
+    pub kernels: Vec<KernelUse>,
     /// Requests that may wait besides those that run; more are answered 429.
     pub max_queued_requests: u32,
     /// Tokens that the prompts of requests may have in all until their prefill begins; more are answered 429. A longer
@@ -41,6 +43,17 @@ pub struct ServerOptions {
     pub drain_timeout: Duration,
     /// How often a silent stream says that it is alive.
     pub ping_interval: Duration,
+}
+
+/// A row that some launches of an operator take.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct KernelUse {
+    /// The operator.
+    pub op: &'static str,
+    /// The row.
+    pub row: &'static str,
+    /// On which rank.
+    pub rank: usize,
 }
 
 /// Memory that is held for one purpose.
@@ -130,6 +143,7 @@ impl ServerOptions {
             tls: None,
             numerics: String::new(),
             memory: Vec::new(),
+            kernels: Vec::new(),
             max_queued_requests: 256,
             max_queued_tokens: 8 << 20,
             connections: ConnectionLimits {

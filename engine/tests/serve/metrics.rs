@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tandem_engine::exec::{Engine, EngineOptions};
-use tandem_engine::serve::{EngineHandle, MemoryUse, Sequences, ServerOptions};
+use tandem_engine::serve::{EngineHandle, KernelUse, MemoryUse, Sequences, ServerOptions};
 use tandem_hal::{Device, Place};
 use tandem_reference::RefDevice;
 
@@ -149,7 +149,7 @@ fn pages_and_failures_are_told() {
 }
 
 #[test]
-fn memory_is_told_by_purpose() {
+fn memory_is_told_by_purpose_and_kernels_by_row() {
     let device = RefDevice::new();
     let take = |bytes, place, purpose| device.allocate(bytes, place, purpose).unwrap();
     let _held = [
@@ -167,7 +167,10 @@ fn memory_is_told_by_purpose() {
     };
     let expected = [of("device", "layers.attn", 700), of("pinned", "layers.engram.table", 50)];
     assert_eq!(told, expected);
-    let server = TestServer::with(Scripted::saying(vec![5]), |options| options.memory = told);
+    let kernels = vec![KernelUse { op: "gemm.f32", row: "portable", rank: 1 }];
+    let server = TestServer::with(Scripted::saying(vec![5]), |options| {
+        (options.memory, options.kernels) = (told, kernels);
+    });
     let page = Page::of(&server);
     for (place, purpose, bytes) in
         [("device", "layers.attn", 700), ("pinned", "layers.engram.table", 50)]
@@ -175,6 +178,7 @@ fn memory_is_told_by_purpose() {
         let labels = format!("device=\"{name}\",place=\"{place}\",purpose=\"{purpose}\"");
         page.assert_is(&format!("v41_memory_bytes{{{labels}}}"), bytes);
     }
+    page.assert_is("v41_kernel_info{op=\"gemm.f32\",row=\"portable\",rank=\"1\"}", 1);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::engram::Engram;
 use super::head::{Head, HeadScratch};
 use super::lanes::Lanes;
 use super::layer::{Layer, LayerScratch};
-use super::plans::{Needs, Plans};
+use super::plans::{Kernels, Needs, Plans};
 use super::recipe::Recipe;
 use super::weights::ModelWeights;
 use crate::error::{Error, Result};
@@ -104,6 +104,7 @@ pub struct Model {
     share: crate::weights::Share,
     fingerprint: Fingerprint,
     needs: Needs,
+    kernels: Kernels,
 }
 
 impl Model {
@@ -146,7 +147,7 @@ impl Model {
             }
             _ => None,
         };
-        let (fingerprint, needs) = plans.finish();
+        let (fingerprint, needs, kernels) = plans.finish();
         Ok(Self {
             config: config.clone(),
             recipe: recipe.clone(),
@@ -163,6 +164,7 @@ impl Model {
             share,
             fingerprint,
             needs,
+            kernels,
         })
     }
 
@@ -174,6 +176,11 @@ impl Model {
     /// What every plan computes: equal fingerprints, equal bytes.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
+    }
+
+    /// The rows that run its operators, at any number of tokens up to its limits.
+    pub fn kernels(&self) -> &Kernels {
+        &self.kernels
     }
 
     /// A layer.

@@ -1,6 +1,9 @@
 //! Plans of a model: made once, counted together.
 
-use tandem_hal::{Device, Extents, Fingerprint, Operator, Plan, Result, Want};
+use std::collections::BTreeSet;
+use std::iter::successors;
+
+use tandem_hal::{Device, Extents, Fingerprint, Operator, Plan, Result, Sym, Want};
 
 /// Makes plans with row-invariant results and keeps what they need and compute.
 pub struct Plans<'a> {
@@ -8,8 +11,12 @@ pub struct Plans<'a> {
     limits: Extents,
     fingerprint: Fingerprint,
     needs: Needs,
+    kernels: Kernels,
     beside: bool,
 }
+
+/// Names of operators, each with that of a row which some of its launches take.
+pub type Kernels = BTreeSet<(&'static str, &'static str)>;
 
 /// Scratch that launches must be given.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,6 +35,7 @@ impl<'a> Plans<'a> {
             limits,
             fingerprint: Fingerprint::default(),
             needs: Needs::default(),
+            kernels: Kernels::new(),
             beside: false,
         }
     }
@@ -57,6 +65,10 @@ impl<'a> Plans<'a> {
     pub fn plan_within<D: Operator>(&mut self, descriptor: D, limits: Extents) -> Result<Plan<D>> {
         let plan = self.device.plan(descriptor, &Want::row_invariant(limits))?;
         self.fingerprint.add(&plan);
+        // Rows share out numbers of tokens between powers of two at most here and there.
+        let most = limits.at(Sym::Tokens).max(1);
+        let rows = successors(Some(1), |rows| Some(rows * 2)).take_while(|rows| *rows < most);
+        self.kernels.extend(rows.chain([most]).map(|rows| (D::ID, plan.kernel(rows))));
         let Needs { workspace_bytes, side_bytes } = &mut self.needs;
         *workspace_bytes = plan.workspace_bytes().max(*workspace_bytes);
         if self.beside {
@@ -73,8 +85,8 @@ impl<'a> Plans<'a> {
         made
     }
 
-    /// What the plans compute, and the scratch that they need.
-    pub fn finish(self) -> (Fingerprint, Needs) {
-        (self.fingerprint, self.needs)
+    /// What the plans compute, the scratch that they need, and what runs them.
+    pub fn finish(self) -> (Fingerprint, Needs, Kernels) {
+        (self.fingerprint, self.needs, self.kernels)
     }
 }

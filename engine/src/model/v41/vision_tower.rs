@@ -140,7 +140,7 @@ impl Tower {
         ];
         let gelu = plans.plan(Gelu { width: v.hidden })?;
         let place = plans.plan(PlaceRows { width: v.hidden })?;
-        let (_, needs) = plans.finish();
+        let (_, needs, _) = plans.finish();
         let reserve = |room: &mut Room<'_>| Scratch::reserve(room, &v, needs.workspace_bytes);
         let t = Room::reserve(device, "vision.scratch", reserve)?;
         Ok(Self {

@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use super::buckets::WAITS_SECONDS;
 use super::tally::TokenKind;
 use super::{EnginePage, JobMeters, StepMeters};
-use crate::serve::options::MemoryUse;
+use crate::serve::options::{KernelUse, MemoryUse};
 
 /// A label and its value.
 type Label = (&'static str, &'static str);
@@ -30,6 +30,7 @@ pub(in crate::serve) struct Meters {
     e2e: Histogram,
     build: Family<[(&'static str, String); 3], Gauge>,
     memory: Family<[(&'static str, String); 3], Gauge>,
+    kernels: Family<[(&'static str, String); 3], Gauge>,
     rest_checks: Counter,
     jobs: JobMeters,
     steps: StepMeters,
@@ -46,6 +47,7 @@ impl Meters {
         let prompt_tokens = Family::<[Label; 1], Counter>::default();
         let build = Family::<[(&str, String); 3], Gauge>::default();
         let memory = Family::<[(&str, String); 3], Gauge>::default();
+        let kernels = Family::<[(&str, String); 3], Gauge>::default();
         let rest_checks = Counter::default();
         let help = "Replies that ended, by how; several to one request count each";
         registry.register("v41_requests", help, replies.clone());
@@ -63,6 +65,8 @@ impl Meters {
         registry.register("v41_build_info", "What runs", build.clone());
         let help = "Memory that devices hold, by where it lies and what for";
         registry.register("v41_memory_bytes", help, memory.clone());
+        let help = "Rows that some launches of an operator take";
+        registry.register("v41_kernel_info", help, kernels.clone());
         let help = "Times that the idle engine found all pages free or held once";
         registry.register("v41_rest_checks", help, rest_checks.clone());
         let jobs = JobMeters::new(&mut registry, &prompt_tokens);
@@ -80,6 +84,7 @@ impl Meters {
             e2e,
             build,
             memory,
+            kernels,
             rest_checks,
             jobs,
             steps,
@@ -102,6 +107,15 @@ impl Meters {
             let place = ("place", (*place).to_owned());
             let labels = [("device", device.clone()), place, ("purpose", purpose.clone())];
             self.memory.get_or_create(&labels).set(i64::try_from(*bytes).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Says what runs the model's operators.
+    pub(in crate::serve) fn tell_kernels(&self, kernels: &[KernelUse]) {
+        for KernelUse { op, row, rank } in kernels {
+            let rank = ("rank", rank.to_string());
+            let labels = [("op", (*op).to_owned()), ("row", (*row).to_owned()), rank];
+            self.kernels.get_or_create(&labels).set(1);
         }
     }
 
