@@ -40,6 +40,25 @@ fn ask(engine: &mut Engine<Watched>, prompt: &[u32]) -> (Answer, Vec<Vec<u32>>) 
     (answer, engine.model().blocks[before..].to_vec())
 }
 
+/// Asks both the same: tokens, log-probabilities and drafts are equal. Answers how many tokens of each the
+/// second had cached.
+fn assert_alike(
+    cold: &mut Engine<Watched>,
+    hot: &mut Engine<Watched>,
+    prompts: &[Vec<u32>],
+) -> Vec<u64> {
+    let mut cached = Vec::new();
+    for (at, prompt) in prompts.iter().enumerate() {
+        let (expected, expected_blocks) = ask(cold, prompt);
+        let (answer, blocks) = ask(hot, prompt);
+        assert_eq!(answer.tokens, expected.tokens, "prompt {at}");
+        assert_eq!(answer.log_probs, expected.log_probs, "prompt {at}, to the last bit");
+        assert_eq!(blocks, expected_blocks, "prompt {at}, its drafts");
+        cached.push(answer.cached_tokens);
+    }
+    cached
+}
+
 #[test]
 fn c058_a_hit_is_a_cold_run_to_the_bit() {
     let (mut cold, mut hot) = (engine(0, Replay::Exact), engine(8, Replay::Exact));
@@ -58,15 +77,7 @@ fn c058_a_hit_is_a_cold_run_to_the_bit() {
         [&long[..300], &prompt(6, 77)].concat(),
         [&long[..301], &prompt(8, 70)].concat(),
     ];
-    let mut cached = Vec::new();
-    for (at, prompt) in prompts.iter().enumerate() {
-        let (expected, expected_blocks) = ask(&mut cold, prompt);
-        let (answer, blocks) = ask(&mut hot, prompt);
-        assert_eq!(answer.tokens, expected.tokens, "prompt {at}");
-        assert_eq!(answer.log_probs, expected.log_probs, "prompt {at}, to the last bit");
-        assert_eq!(blocks, expected_blocks, "prompt {at}, its drafts");
-        cached.push(answer.cached_tokens);
-    }
+    let cached = assert_alike(&mut cold, &mut hot, &prompts);
     println!("cached tokens: {cached:?}");
     assert_eq!(cached[..3], [0, 128, 128]);
     assert_eq!((cached[3], cached[4]), (128, 128));
@@ -126,15 +137,7 @@ fn a_hit_of_what_an_earlier_engine_kept_is_a_cold_run_to_the_bit() {
     let restored = hot.keep_prefixes(folder.path(), "demo").unwrap();
     // Whole pages of 133 and 600 tokens with eight more each, but for the last, which nobody computes.
     assert_eq!((restored.tokens, restored.left_out), (128 + 576, 0));
-    let mut cached = Vec::new();
-    for (at, prompt) in prompts.iter().enumerate() {
-        let (expected, expected_blocks) = ask(&mut cold, prompt);
-        let (answer, blocks) = ask(&mut hot, prompt);
-        assert_eq!(answer.tokens, expected.tokens, "prompt {at}");
-        assert_eq!(answer.log_probs, expected.log_probs, "prompt {at}, to the last bit");
-        assert_eq!(blocks, expected_blocks, "prompt {at}, its drafts");
-        cached.push(answer.cached_tokens);
-    }
+    let cached = assert_alike(&mut cold, &mut hot, &prompts);
     // The last one's fork lies where no window was kept.
     assert_eq!(cached, [128, 128, 576, 0]);
     hot.check().unwrap();

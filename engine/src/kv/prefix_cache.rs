@@ -2,7 +2,7 @@
 
 use super::lease::IdlePages;
 use super::prefix::PrefixBlock;
-use super::{Lease, PAGE_TOKENS, Page, Prefix};
+use super::{Lease, PAGE_TOKENS, Page, Prefix, PrefixHit};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Weak};
@@ -67,23 +67,6 @@ pub(super) struct KeptBlock<'a> {
     pub(super) windows: &'a [Arc<Page>],
 }
 
-/// What a prefix finds. The pages stay in the cache as long as this, or whoever takes them over,
-/// holds them.
-#[derive(Debug, Default)]
-pub struct PrefixHit {
-    /// Tokens up to the last resume point: where to go on, unless computing the windows anew from
-    /// an earlier position is less.
-    pub tokens: u64,
-    /// Tokens whose compressed entries the cache has, with or without a resume point.
-    pub matched_tokens: u64,
-    /// Pages of compressed entries of `matched_tokens`.
-    pub(super) pages: Vec<Arc<Lease>>,
-    /// Window pages before `tokens`.
-    pub(super) windows: Vec<Arc<Page>>,
-    /// The blocks of `matched_tokens`.
-    pub(crate) chain: Vec<BlockId>,
-}
-
 /// Counts since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PrefixCounts {
@@ -95,24 +78,6 @@ pub struct PrefixCounts {
     pub evicted_pages: u64,
     /// Resume points that were given up for others.
     pub evicted_resume_points: u64,
-}
-
-impl PrefixHit {
-    /// Keeps what there is up to the last resume point.
-    #[must_use]
-    pub fn from_resume_point(mut self) -> Self {
-        let pages = (self.tokens / PAGE_TOKENS) as usize;
-        self.pages.truncate(pages);
-        self.chain.truncate(pages);
-        self
-    }
-
-    /// Goes on from an earlier position, a page's first, without a window: what is matched is not
-    /// stored again, and its windows come out of computing them.
-    #[must_use]
-    pub fn from_position(self, tokens: u64) -> Self {
-        Self { tokens, windows: Vec::new(), ..self }
-    }
 }
 
 impl PrefixCache {
