@@ -6,7 +6,6 @@ use tandem_engine::kv::PrefixStore;
 use tandem_engine::weights::Checkpoint;
 use tandem_engine::{Error, Result};
 
-use crate::console;
 use crate::ready::{ModelEngine, Ready};
 
 /// Where prefixes are kept, and what their bytes depend on.
@@ -50,14 +49,11 @@ impl Keeping {
     pub(crate) fn begin(&self, engine: &mut ModelEngine) -> Result<()> {
         let restored = engine.keep_prefixes(&self.folder, &self.salt)?;
         let (tokens, points) = (restored.tokens, restored.resume_points);
-        let left_out = match restored.left_out {
-            0 => String::new(),
-            pages => format!("; {pages} of its pages are spoilt or find no room"),
-        };
         let folder = self.folder.display();
-        console::note(&format!(
-            "{folder} holds the caches of {tokens} tokens with {points} points to go on from{left_out}"
-        ));
+        tracing::info!(%folder, tokens, points, "prefixes of an earlier start");
+        if restored.left_out > 0 {
+            tracing::warn!(%folder, left_out = restored.left_out, "pages are spoilt or find no room");
+        }
         Ok(())
     }
 }

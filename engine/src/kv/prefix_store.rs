@@ -35,8 +35,19 @@ pub struct PrefixStore {
     kept: HashMap<BlockId, Kept>,
     /// Of the cache, when all of it was saved.
     saved_uses: u64,
-    /// Locked as long as this lives.
-    _lock: File,
+    _lock: Lock,
+}
+
+/// A file that is locked as long as this lives.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // To close it is not enough where this process is just starting another, which has it open until
+        // it is another program. What fails here ends with the process.
+        let _ = self.0.unlock();
+    }
 }
 
 /// Where a block is.
@@ -247,14 +258,14 @@ fn record(kept: &HashMap<BlockId, Kept>, cache: &PrefixCache) -> Vec<Line> {
 }
 
 /// Holds the folder, which is made if need be, against other processes.
-fn lock(folder: &Path) -> Result<File> {
+fn lock(folder: &Path) -> Result<Lock> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|source| refused("make", folder, source))?;
     let path = folder.join("prefixes.lock");
     let file = private().write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(|source| refused("open", &path, source))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => {
             let problem = format!(
                 "{} is in use by another process; stop it or name another folder",

@@ -1,7 +1,7 @@
 //! How many replies may be under way, how many tokens of prompts may wait, and when a refused request should come back.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -16,6 +16,8 @@ const MAX_RETRY_AFTER_SECONDS: u64 = 60;
 pub struct Admission {
     places: Arc<Semaphore>,
     total: u32,
+    /// Places that requests hold: whoever waits for all to come back takes those that are free already.
+    held: Arc<AtomicUsize>,
     waiting: Arc<Semaphore>,
     waiting_tokens: u32,
     /// Running mean of how long a request holds its place, in microseconds; 0 before the first.
@@ -27,7 +29,7 @@ pub struct Admission {
 pub struct Permit {
     admission: Admission,
     since: Instant,
-    _places: OwnedSemaphorePermit,
+    places: OwnedSemaphorePermit,
     waiting: WaitingTokens,
     /// Memory for the request's pictures.
     room: Vec<OwnedSemaphorePermit>,
@@ -82,7 +84,8 @@ impl Admission {
         };
         let waiting_tokens = waiting_tokens.max(1);
         let (places, waiting) = (semaphore(total), semaphore(waiting_tokens));
-        Self { places, total, waiting, waiting_tokens, mean_us: Arc::default() }
+        let (held, mean_us) = (Arc::default(), Arc::default());
+        Self { places, total, held, waiting, waiting_tokens, mean_us }
     }
 
     fn no_tokens(&self) -> WaitingTokens {
@@ -92,10 +95,11 @@ impl Admission {
     /// Places for `replies` replies, unless too many are taken.
     pub fn admit(&self, replies: u32) -> Option<Permit> {
         let places = Arc::clone(&self.places).try_acquire_many_owned(replies).ok()?;
+        self.held.fetch_add(places.num_permits(), Ordering::Relaxed);
         Some(Permit {
             admission: self.clone(),
             since: Instant::now(),
-            _places: places,
+            places,
             waiting: self.no_tokens(),
             room: Vec::new(),
         })
@@ -115,9 +119,7 @@ impl Admission {
 
     /// Replies under way.
     pub fn under_way(&self) -> usize {
-        usize::try_from(self.total)
-            .unwrap_or(Semaphore::MAX_PERMITS)
-            .saturating_sub(self.places.available_permits())
+        self.held.load(Ordering::Relaxed)
     }
 
     /// Tokens of prompts that wait.
@@ -142,6 +144,7 @@ impl Admission {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        self.admission.held.fetch_sub(self.places.num_permits(), Ordering::Relaxed);
         self.admission.note_held(self.since.elapsed());
     }
 }

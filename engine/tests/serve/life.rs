@@ -27,7 +27,8 @@ fn a_stop_lets_replies_end_and_takes_no_more() {
     let (mut server, mut connection) = begun(60, Duration::from_secs(20));
     server.ask_to_stop();
     server.wait_until("new work is refused", |server| server.get("/ready").status == 503);
-    assert_eq!(server.get("/health").ok()["running"], 1);
+    let health = server.get("/health").ok();
+    assert_eq!((&health["running"], &health["requests_under_way"]), (&json!(1), &json!(1)));
     let (_, message) = server.chat(&chat(json!({}))).refusal(503);
     assert!(message.contains("shutting down"), "{message}");
     let streamed = connection.reply().events();
