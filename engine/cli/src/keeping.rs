@@ -1,8 +1,9 @@
 //! The folder that keeps the prefix cache from one start to the next.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use tandem_engine::kv::PrefixStore;
+use tandem_engine::kv::{PrefixStore, Restored};
 use tandem_engine::weights::Checkpoint;
 use tandem_engine::{Error, Result};
 
@@ -26,7 +27,7 @@ impl Keeping {
                 problem: "there is no prefix cache to keep; leave out --prefix-cache off".into(),
             });
         }
-        PrefixStore::check(folder)
+        go_on_without_room((), PrefixStore::check(folder))
     }
 
     /// For engines like this one.
@@ -47,7 +48,8 @@ impl Keeping {
     /// # Errors
     /// A folder that cannot be used.
     pub(crate) fn begin(&self, engine: &mut ModelEngine) -> Result<()> {
-        let restored = engine.keep_prefixes(&self.folder, &self.salt)?;
+        let kept = engine.keep_prefixes(&self.folder, &self.salt);
+        let restored = go_on_without_room(Restored::default(), kept)?;
         let (tokens, points) = (restored.tokens, restored.resume_points);
         let folder = self.folder.display();
         tracing::info!(%folder, tokens, points, "prefixes of an earlier start");
@@ -56,4 +58,20 @@ impl Keeping {
         }
         Ok(())
     }
+}
+
+/// A full disk ends the keeping and nothing else; `nothing` is what there is then.
+fn go_on_without_room<T>(nothing: T, kept: Result<T>) -> Result<T> {
+    match kept {
+        Err(error) if is_full(&error) => {
+            tracing::warn!("prefixes are not kept: {error}");
+            Ok(nothing)
+        }
+        kept => kept,
+    }
+}
+
+fn is_full(error: &Error) -> bool {
+    let Error::Io { source, .. } = error else { return false };
+    matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

@@ -204,6 +204,13 @@ fn a_folder_keeps_prefixes_from_one_server_to_the_next() {
     assert!(continued(&address).1 > 0, "a killed server's");
     terminate(&fourth);
     assert_eq!(fourth.wait().unwrap().code(), Some(0));
+    // A disk without room is no reason not to serve.
+    let full = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/full", full.path().join("prefixes.new")).unwrap();
+    let (mut fifth, address) = start(&["--prefix-cache-dir", full.path().to_str().unwrap()], &[]);
+    assert_eq!(continued(&address), (text, 0));
+    terminate(&fifth);
+    assert_eq!(fifth.wait().unwrap().code(), Some(0));
     let off = ["serve", "--prefix-cache", "off", "--prefix-cache-dir", path];
     tandem(&off).refused(2, &["there is no prefix cache to keep"]);
 }

@@ -3,10 +3,11 @@
 use super::prefix::PrefixBlock;
 use super::slot_file::{private, refused};
 use crate::error::{Error, Result};
+use crate::regular_file;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The first words of every journal.
 const FORMAT: &str = "tandem prefixes";
@@ -68,18 +69,21 @@ impl Journal {
     ///
     /// # Errors
     /// When the system refuses, or the file is no journal: it is left alone.
-    pub(super) fn read(path: &PathBuf, head: &Head) -> Result<Option<Vec<Line>>> {
-        let file = match File::open(path) {
+    pub(super) fn read(path: &Path, head: &Head) -> Result<Option<Vec<Line>>> {
+        let shown = path.display().to_string();
+        let file = match regular_file::open(path, &shown, "name another folder") {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(refused("open", path, source)),
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
         };
         let mut lines = BufReader::new(file).split(b'\n').map(std::io::Result::ok);
         let first = lines.next().flatten();
         let first = first.and_then(|line| serde_json::from_slice::<serde_json::Value>(&line).ok());
         if first.as_ref().is_none_or(|first| first["format"] != FORMAT) {
             let problem = "is no record of kept prefixes; name another folder";
-            return Err(Error::file(&path.display().to_string(), problem));
+            return Err(Error::file(&shown, problem));
         }
         let same = first.and_then(|first| serde_json::from_value::<Head>(first).ok());
         if same.as_ref() != Some(head) {

@@ -288,6 +288,14 @@ fn a_folder_has_one_process_and_one_owner() {
 }
 
 #[test]
+fn a_journal_without_an_end_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("prefixes.jsonl")).unwrap();
+    let error = PrefixStore::check(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("not a regular file; name another folder"), "{error}");
+}
+
+#[test]
 fn a_disk_that_is_full_costs_what_is_kept_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join("prefixes.windows")).unwrap();

@@ -74,6 +74,8 @@ fn c077_sampling_limits() {
         ("repetition_penalty", json!(0)),
         ("seed", json!(-1)),
         ("seed", json!("7")),
+        ("seed", json!(1.8446744073709552e19)),
+        ("seed", json!(1e30)),
     ] {
         let mut more = json!({});
         more[name] = value;

@@ -102,6 +102,19 @@ impl Fields {
         Err(ApiError::invalid(&path, problem))
     }
 
+    /// Takes a whole number of 64 bits, exactly: none stands for another.
+    pub(super) fn word(&mut self, name: &str) -> Result<Option<u64>, ApiError> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let path = self.path(name);
+        let integer = whole(&value).ok_or_else(|| wrong_type(&path, "a whole number", &value))?;
+        // From here on two numbers may be one float.
+        let is_exact = value.is_u64() || integer <= 1 << 53;
+        match u64::try_from(integer) {
+            Ok(word) if is_exact => Ok(Some(word)),
+            _ => Err(ApiError::invalid(&path, format!("{value} is not from 0 to {}", u64::MAX))),
+        }
+    }
+
     /// Takes a list.
     pub(super) fn list(&mut self, name: &str) -> Result<Option<Vec<Value>>, ApiError> {
         match self.take(name) {

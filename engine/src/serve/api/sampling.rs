@@ -178,14 +178,14 @@ fn sampling(fields: &mut Fields, vocabulary: u32) -> Result<SamplingParameters, 
     let frequency_penalty = number("frequency_penalty", -2.0..=2.0, 0.0)?;
     let repetition_penalty = number("repetition_penalty", 0.01..=2.0, 1.0)?;
     let top_k = fields.integer("top_k", -1..=ANY_LIMIT)?.unwrap_or(0);
-    let seed = fields.integer("seed", 0..=ANY_LIMIT)?;
+    let seed = fields.word("seed")?;
     Ok(SamplingParameters {
         temperature,
         // 0 keeps the most likely token, as any share does that it covers alone.
         top_p: top_p.max(f32::MIN_POSITIVE),
         top_k: i64::try_from(top_k).unwrap_or(i64::MAX),
         min_p,
-        seed: seed.map(|seed| seed as u64),
+        seed,
         log_probs: None,
         raw_log_probs: false,
         presence_penalty,
