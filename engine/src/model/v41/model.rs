@@ -178,7 +178,7 @@ impl Model {
         &self.fingerprint
     }
 
-    /// The rows that run its operators, at any number of tokens up to its limits.
+    /// The rows that run its operators at its limits and at the powers of two below them.
     pub fn kernels(&self) -> &Kernels {
         &self.kernels
     }

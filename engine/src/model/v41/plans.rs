@@ -65,7 +65,7 @@ impl<'a> Plans<'a> {
     pub fn plan_within<D: Operator>(&mut self, descriptor: D, limits: Extents) -> Result<Plan<D>> {
         let plan = self.device.plan(descriptor, &Want::row_invariant(limits))?;
         self.fingerprint.add(&plan);
-        // Rows share out numbers of tokens between powers of two at most here and there.
+        // A plan tells the row of a number of tokens alone.
         let most = limits.at(Sym::Tokens).max(1);
         let rows = successors(Some(1), |rows| Some(rows * 2)).take_while(|rows| *rows < most);
         self.kernels.extend(rows.chain([most]).map(|rows| (D::ID, plan.kernel(rows))));
