@@ -180,8 +180,12 @@ impl EngineHandle {
         let _ = self.inbox.send(Command::Abort);
     }
 
-    /// Returns when all that is to outlive the process is saved, or nobody is left to save it.
+    /// Returns when all that is to outlive the process is saved, or nobody is left to save it: a lost
+    /// device has nothing, and to open it again may take minutes.
     pub async fn save(&self) {
+        if !self.is_open() {
+            return;
+        }
         let (sender, saved) = oneshot::channel();
         let _ = self.inbox.send(Command::Save(sender));
         // An error is the engine's end, which tells of itself.
