@@ -5,7 +5,8 @@
 //! stages share them. Pages of open groups cover 8 positions and roll likewise.
 //!
 //! The prefix cache keeps whole compressed pages of earlier sequences, and windows at some of their
-//! ends, for sequences that begin alike.
+//! ends, for sequences that begin alike. A prefix store keeps what it holds in a folder, for the next
+//! process.
 
 mod lease;
 mod page_memory;

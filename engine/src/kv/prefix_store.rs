@@ -282,7 +282,7 @@ pub(super) fn block_sum(before: Option<Sum>, content: &PrefixBlock, bytes: &[u8]
     let mut hash = Sha256::new();
     hash.update(b"block");
     hash.update([u8::from(before.is_some())]);
-    hash.update(sum_bytes(before.unwrap_or_default()));
+    hash.update(before.unwrap_or_default().map(u64::to_le_bytes).as_flattened());
     hash.update((content.len() as u64).to_le_bytes());
     hash.update(content);
     hash.update(bytes);
@@ -292,13 +292,9 @@ pub(super) fn block_sum(before: Option<Sum>, content: &PrefixBlock, bytes: &[u8]
 pub(super) fn windows_sum(block: Sum, bytes: &[u8]) -> Sum {
     let mut hash = Sha256::new();
     hash.update(b"windows");
-    hash.update(sum_bytes(block));
+    hash.update(block.map(u64::to_le_bytes).as_flattened());
     hash.update(bytes);
     sum(hash)
-}
-
-fn sum_bytes([high, low]: Sum) -> [u8; 16] {
-    ((u128::from(high) << 64) | u128::from(low)).to_le_bytes()
 }
 
 fn sum(hash: Sha256) -> Sum {

@@ -165,19 +165,19 @@ fn a_process_finds_what_those_before_it_left() {
 #[test]
 fn files_grow_no_larger_than_the_cache_however_much_passes_through() {
     let folder = tempfile::tempdir().unwrap();
-    for process in 0..3 {
-        let mut process_ = Process::start(folder.path(), "a", 10).unwrap();
+    for start in 0..3 {
+        let mut process = Process::start(folder.path(), "a", 10).unwrap();
         for round in 0..40 {
-            process_.compute(&tokens(process * 1000 + round, 3));
+            process.compute(&tokens(start * 1000 + round, 3));
             if round % 3 == 0 {
-                process_.save();
+                process.save();
             }
         }
-        process_.save();
+        process.save();
         let length = |name| fs::metadata(folder.path().join(name)).unwrap().len();
         assert!(length("prefixes.pages") <= 10 * PAGE_BYTES);
         assert!(length("prefixes.windows") <= 3 * 4 * WINDOW_BYTES);
-        assert_eq!(process_.find(&tokens(process * 1000 + 39, 3)), (192, 192));
+        assert_eq!(process.find(&tokens(start * 1000 + 39, 3)), (192, 192));
     }
 }
 

@@ -17,6 +17,9 @@ use crate::serve::options::{KernelUse, MemoryUse};
 /// A label and its value.
 type Label = (&'static str, &'static str);
 
+/// Facts by three labels.
+type Facts = Family<[(&'static str, String); 3], Gauge>;
+
 /// Counters and histograms of one server.
 #[derive(Debug)]
 pub(in crate::serve) struct Meters {
@@ -28,9 +31,9 @@ pub(in crate::serve) struct Meters {
     content_tokens: Counter,
     tool_tokens: Counter,
     e2e: Histogram,
-    build: Family<[(&'static str, String); 3], Gauge>,
-    memory: Family<[(&'static str, String); 3], Gauge>,
-    kernels: Family<[(&'static str, String); 3], Gauge>,
+    build: Facts,
+    memory: Facts,
+    kernels: Facts,
     rest_checks: Counter,
     jobs: JobMeters,
     steps: StepMeters,
@@ -45,9 +48,7 @@ impl Meters {
         let (cancelled, e2e) = (Counter::default(), Histogram::new(WAITS_SECONDS));
         let output_tokens = Family::<[Label; 1], Counter>::default();
         let prompt_tokens = Family::<[Label; 1], Counter>::default();
-        let build = Family::<[(&str, String); 3], Gauge>::default();
-        let memory = Family::<[(&str, String); 3], Gauge>::default();
-        let kernels = Family::<[(&str, String); 3], Gauge>::default();
+        let (build, memory, kernels) = (Facts::default(), Facts::default(), Facts::default());
         let rest_checks = Counter::default();
         let help = "Replies that ended, by how; several to one request count each";
         registry.register("v41_requests", help, replies.clone());
