@@ -14,9 +14,9 @@ use tandem_engine::{Error, Result};
 
 use crate::arguments::Common;
 use crate::console;
-use crate::keeping::Keeping;
 use crate::limits::Limits;
 use crate::logs::LogOptions;
+use crate::prefix_folder::PrefixFolder;
 use crate::served::{Loading, Served};
 
 /// Where and what to serve.
@@ -114,7 +114,7 @@ pub(crate) fn run(common: &Common, options: &Options) -> Result<ExitCode> {
     let api_keys = api_keys(options)?;
     let tls = tls(options)?;
     if let Some(folder) = &options.prefix_cache_dir {
-        Keeping::check(folder, &options.limits.prefix_cache)?;
+        PrefixFolder::check(folder, &options.limits.prefix_cache)?;
     }
     let listener = TcpListener::bind((host, port)).map_err(refuse)?;
     let address = listener.local_addr().map_err(refuse)?;

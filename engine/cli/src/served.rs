@@ -12,8 +12,8 @@ use tandem_engine::serve::{
 
 use crate::arguments::Common;
 use crate::console;
-use crate::keeping::Keeping;
 use crate::limits::Limits;
+use crate::prefix_folder::PrefixFolder;
 use crate::ready::{Pictures, Ready, Work};
 
 /// What requests are answered with.
@@ -52,7 +52,7 @@ impl Served {
         let work = Work { sequences, pictures, alike: true, ..Work::ALONE };
         let ready = Ready::load(common, limits, work)?;
         let (numerics, stop_ids) = (ready.numerics(), vec![ready.source.config.eos_token_id]);
-        let keep = prefixes.map(|folder| Keeping::new(folder, &ready)).transpose()?;
+        let keep = prefixes.map(|folder| PrefixFolder::new(folder, &ready)).transpose()?;
         let Ready { source, tokenizer, mut engine, .. } = ready;
         let config = source.config;
         if let Some(keep) = &keep {

@@ -11,9 +11,9 @@ use ureq::tls::{Certificate, PemItem, parse_pem};
 
 use super::arrivals::Arrivals;
 use super::client::Server;
+use super::csv::csv;
 use super::page::page;
 use super::pareto::{self, Point};
-use super::sheet::sheet;
 use super::summary::{Promise, Summary};
 use super::workload::{Lengths, Session};
 use crate::arguments::Common;
@@ -132,7 +132,7 @@ impl Saved {
         };
         let figures: Vec<_> = runs.iter().enumerate().map(figures).collect();
         if let Some(path) = &self.save_csv {
-            write(path, &sheet(&figures))?;
+            write(path, &csv(&figures))?;
         }
         if let Some(path) = &self.save_json {
             head["runs"] = figures.into();

@@ -5,11 +5,11 @@
 mod arrivals;
 mod client;
 mod command;
+mod csv;
 mod offline;
 mod offline_command;
 mod page;
 mod pareto;
-mod sheet;
 mod summary;
 mod timeline;
 mod tune;

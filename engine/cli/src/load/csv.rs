@@ -1,10 +1,10 @@
-//! Runs as a sheet of comma-separated values: a line of heads, then one for each run.
+//! Runs as comma-separated values: a line of heads, then one for each run.
 
 use serde_json::{Map, Value};
 
-/// The sheet of runs, each an object of equal keys. Objects inside become a column for each of their
+/// The text of runs, each an object of equal keys. Objects inside become a column for each of their
 /// figures; failures by kind have no columns of their own.
-pub(super) fn sheet(runs: &[Map<String, Value>]) -> String {
+pub(super) fn csv(runs: &[Map<String, Value>]) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let heads = cells(first).into_iter().map(|(head, _)| head);
     let mut text = line(heads);
@@ -63,7 +63,7 @@ mod tests {
             let Value::Object(run) = run else { panic!("an object") };
             run
         };
-        let text = sheet(&[run("1", Some(0.5)), run("a \"b\", c", None)]);
+        let text = csv(&[run("1", Some(0.5)), run("a \"b\", c", None)]);
         let mut lines = text.split("\r\n");
         let heads: Vec<_> = lines.next().unwrap().split(',').collect();
         let (load, mean) = (column(&heads, "load"), column(&heads, "ttft_mean_ms"));
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!((cells[load], cells[mean], cells.len()), ("1", "0.5", 3));
         assert!(lines.next().unwrap().contains("\"a \"\"b\"\", c\""));
         assert_eq!((lines.next(), lines.next()), (Some(""), None));
-        assert_eq!(sheet(&[]), "");
+        assert_eq!(csv(&[]), "");
     }
 
     fn column(heads: &[&str], name: &str) -> usize {

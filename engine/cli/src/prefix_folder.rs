@@ -10,12 +10,12 @@ use tandem_engine::{Error, Result};
 use crate::ready::{ModelEngine, Ready};
 
 /// Where prefixes are kept, and what their bytes depend on.
-pub(crate) struct Keeping {
+pub(crate) struct PrefixFolder {
     folder: PathBuf,
     salt: String,
 }
 
-impl Keeping {
+impl PrefixFolder {
     /// Refuses a folder that cannot be used, before weights are read.
     ///
     /// # Errors
